@@ -1,0 +1,1 @@
+"""Effects: thin shells over plain code, with their ports passed in."""

@@ -1,0 +1,36 @@
+"""What passes between the director and an actor: one command, one answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from decisions.brief import Brief
+from events.vocabulary import Reply, Request, Sha
+
+
+@dataclass(frozen=True)
+class Command:
+    """A request with the bytes of every blob that it names, so that an actor needs no storage."""
+
+    seq: int
+    """Sequence number of the request; it makes the command idempotent."""
+    request: Request
+    blobs: Mapping[Sha, bytes]
+    brief: Brief | None = None
+    """For roles."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A reply event with the bytes of every blob that it names."""
+
+    event: Reply
+    blobs: tuple[bytes, ...] = field(default=())
+
+
+class Actor(Protocol):
+    """One mailbox, one message at a time; may be asked twice and must not mind."""
+
+    def handle(self, command: Command) -> Answer:
+        """Do what ``command`` says; bad news about a candidate is an answer, not an exception."""
+        ...

@@ -1,0 +1,1 @@
+"""Pure functions from recorded evidence to a decision with its reasons. No clock, no I/O, no hidden randomness."""

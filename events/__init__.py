@@ -1,0 +1,1 @@
+"""The record: what happened, kept in an append-only log, and the state folded from it."""

@@ -1,0 +1,126 @@
+"""The configuration of a run: it is part of the run's first event, so it is part of the record."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+RoleName = Literal["architect", "implementer", "optimizer", "analyst", "reviewer"]
+ProviderName = Literal["catalogue", "litellm", "command"]
+
+
+class Settings(BaseModel):
+    """Base of every configuration table: immutable, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Search(Settings):
+    """How far and how wide the search goes."""
+
+    max_candidates: int = Field(default=150, ge=1)
+    """Candidates over all kernels, baselines and canaries not counted."""
+    max_designs: int = Field(default=16, ge=1)
+    """Whole-kernel designs per kernel; after them only steps are asked for."""
+    in_flight: int = Field(default=4, ge=1)
+    """Candidates per kernel between proposal and verdict."""
+    repairs: int = Field(default=1, ge=0)
+    """Repair turns after a reply that cannot be used."""
+
+
+class Screening(Settings):
+    """The cheap checks before any device time."""
+
+    workers: int = Field(default=2, ge=1)
+    """Size of the screening pool."""
+    fixtures: int = Field(default=4, ge=2)
+    """Fixtures per check; the last one is drawn from the run's secret seed."""
+
+
+class Acceptance(Settings):
+    """The sequential randomization test and its price stop."""
+
+    alpha: float = Field(default=0.002, gt=0, lt=0.5)
+    """False-accept probability per candidate."""
+    pairs_per_job: int = Field(default=3, ge=1, le=3)
+    """Pairs of one candidate in one device job (one process)."""
+    noise_pairs: int = Field(default=12, ge=4)
+    """A/A pairs per kernel before the first comparison."""
+    final_pairs: int = Field(default=30, ge=6)
+    """Fresh pairs of the best version against the baseline when the run ends."""
+    min_run_s: float = Field(default=0.002, gt=0)
+    """A run repeats launches until it lasts about this long, so that short kernels are readable."""
+    max_pairs: int = Field(default=200, ge=9)
+    """A candidate without a verdict after so many pairs is parked for good."""
+    start_price: float = Field(default=0.003, gt=0)
+    """Price of one measurement in log-percent at the start of the run."""
+
+
+class Budget(Settings):
+    """What the run may spend; each limit stops it cleanly. None means no limit."""
+
+    wall_s: float | None = Field(default=None, gt=0)
+    device_s: float | None = Field(default=None, gt=0)
+    model_calls: int | None = Field(default=None, ge=0)
+    tokens: int | None = Field(default=None, ge=0)
+    cost_usd: float | None = Field(default=None, ge=0)
+
+
+class Model(Settings):
+    """Who answers for a role."""
+
+    provider: ProviderName = "catalogue"
+    model: str | None = None
+    """LiteLLM model string."""
+    base_url: str | None = None
+    api_key_env: str | None = None
+    """Name of the environment variable that holds the key; the key itself is never recorded."""
+    command: tuple[str, ...] = ()
+    """Command line of an agent: prompt on stdin, reply on stdout."""
+    timeout_s: float = Field(default=300.0, gt=0)
+    """One deadline over all attempts of one call."""
+    max_tokens: int = Field(default=8192, ge=1)
+    """Most tokens of one reply; with the prompt's length it is what a call reserves."""
+    usd_per_million_in: float = Field(default=0.0, ge=0)
+    usd_per_million_out: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Model":
+        if self.provider == "litellm" and not self.model:
+            raise ValueError("provider 'litellm' needs 'model'")
+        if self.provider == "command" and not self.command:
+            raise ValueError("provider 'command' needs 'command'")
+        return self
+
+
+class Models(Settings):
+    """The model of each role; a role that is not named has the default."""
+
+    default: Model = Model()
+    architect: Model | None = None
+    implementer: Model | None = None
+    optimizer: Model | None = None
+    analyst: Model | None = None
+    reviewer: Model | None = None
+
+    def of(self, role: RoleName) -> Model:
+        """The model that answers for ``role``."""
+        own: Model | None = getattr(self, role)
+        return own or self.default
+
+
+class Campaign(Settings):
+    """One campaign file."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    target: str
+    preset: str = "full"
+    kernels: tuple[str, ...] = Field(min_length=1)
+    objective: Literal["geomean"] = "geomean"
+    """Geometric mean over the kernels of baseline time over best time."""
+    seed: int = Field(default=1, ge=0)
+    """Seeds the catalogue; the secret seed of coins and held-out fixtures is drawn at the start."""
+    search: Search = Search()
+    screening: Screening = Screening()
+    acceptance: Acceptance = Acceptance()
+    budget: Budget = Budget()
+    models: Models = Models()

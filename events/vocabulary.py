@@ -1,0 +1,575 @@
+"""Everything that can happen in a run: the closed set of event kinds.
+
+Four sorts, told apart by who writes them and what follows:
+
+- *requests* (director) start work; each is sent to exactly one actor and has exactly one reply;
+- *replies* (actors, or the mailbox for a lost one) carry raw evidence;
+- *decisions* (director) follow from the state before them alone; ``audit`` re-derives each;
+- *marks* (director) frame the run: started, resumed, stopped.
+
+Large values (sources, prompts, replies, diagnostics, raw samples) are blobs, named by `Sha`.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from events.campaign import Campaign, RoleName
+
+Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""SHA-256 of a blob's bytes, hex."""
+CandidateId = int
+"""Number of a candidate in the order of proposal, from 1; shown as ``c17``."""
+Form = Literal["baseline", "canary_wrong", "canary_slow", "design", "step"]
+Stage = Literal["duplicate", "rule", "build", "correctness"]
+Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "final"]
+
+
+class Value(BaseModel):
+    """Base of every recorded value: immutable, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+# ---- marks ---------------------------------------------------------------------------------
+
+
+class RunStarted(Value):
+    """The first record of every run."""
+
+    kind: Literal["run_started"] = "run_started"
+    campaign: Campaign
+    secret_seed: str
+    """Seed of coins and held-out fixtures, 64 hex digits; never shown to an agent."""
+    versions: dict[str, str]
+    toolchain: dict[str, str]
+    """Fingerprint of the target: compiler, flags, processor."""
+    sources: dict[str, "KernelSources"]
+    """Per kernel, the target's own sources that the run starts from."""
+    cards: dict[str, "KernelCard"]
+
+
+class KernelSources(Value):
+    """The target's own sources for one kernel."""
+
+    baseline: Sha
+    canary_wrong: Sha
+    canary_slow: Sha
+    bounds: dict[str, Sha]
+    """Load-only variants by name; the fastest one is the bound."""
+
+
+class KernelCard(Value):
+    """What a kernel is."""
+
+    task: str
+    """For agents: the mathematics, the formats, the buffers."""
+    weight_bytes: int
+    """Bytes of weights and scales that every launch must move."""
+    n_designs: int | None = None
+    """Designs in the target's catalogue; None if it cannot tell."""
+
+
+class RunResumed(Value):
+    """A new process took the run over; work without a reply is issued again."""
+
+    kind: Literal["run_resumed"] = "run_resumed"
+    versions: dict[str, str]
+    toolchain: dict[str, str]
+
+
+class RunInterrupted(Value):
+    """The operator stopped the run at a safe point."""
+
+    kind: Literal["run_interrupted"] = "run_interrupted"
+    reason: str
+
+
+class LogRepaired(Value):
+    """A record cut off by a crash was removed when the log was opened for writing."""
+
+    kind: Literal["log_repaired"] = "log_repaired"
+    offset: int
+    n_bytes: int
+    sha: Sha
+    """Of the removed bytes, which are kept as a blob."""
+
+
+# ---- roles ---------------------------------------------------------------------------------
+
+
+class Spend(Value):
+    """An amount of everything that a budget limits."""
+
+    model_calls: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    device_s: float = 0.0
+
+
+class TurnAssigned(Value):
+    """Request: a role is asked for one reply."""
+
+    kind: Literal["turn_assigned"] = "turn_assigned"
+    turn: int
+    """Number of the turn, from 1."""
+    kernel: str
+    role: RoleName
+    task: Literal["design", "implement", "analyse", "step", "review"]
+    parent: CandidateId
+    """The best version when the turn was assigned."""
+    thread: int
+    """First turn of this chain (architect, implementer, reviewer share one)."""
+    plan: Sha | None = None
+    """Implementer: the architect's plan."""
+    draft: Sha | None = None
+    """Reviewer: the source to read. Repair: nothing, see `complaint`."""
+    complaint: str | None = None
+    """Repair: why the last reply could not be used."""
+    previous: Sha | None = None
+    """Repair: the last reply."""
+    attempt: int = 0
+    reserved: Spend
+    reasons: str
+
+
+class DesignPlan(Value):
+    """An architect's whole-kernel design, in words."""
+
+    type: Literal["design_plan"] = "design_plan"
+    hypothesis: str
+    expected_speedup: float | None = None
+    plan: Sha
+    move: str = ""
+    cites: tuple[str, ...] = ()
+
+
+class Draft(Value):
+    """A source that a role wants tried."""
+
+    type: Literal["draft"] = "draft"
+    hypothesis: str
+    expected_speedup: float | None = None
+    source: Sha
+    normalized: Sha
+    """SHA-256 of the source without comments and spacing: equal means duplicate."""
+    move: str = ""
+    """Catalogue's name of the move; empty for a model."""
+    cites: tuple[str, ...] = ()
+
+
+class Analysis(Value):
+    """An analyst's one bottleneck."""
+
+    type: Literal["analysis"] = "analysis"
+    bottleneck: str
+    advice: str
+
+
+class Review(Value):
+    """A reviewer's opinion of a draft."""
+
+    type: Literal["review"] = "review"
+    go: bool
+    reason: str
+
+
+class Complaint(Value):
+    """A reply that cannot be used, and exactly why."""
+
+    type: Literal["complaint"] = "complaint"
+    reason: str
+
+
+class Nothing(Value):
+    """The role has nothing (more) to propose."""
+
+    type: Literal["nothing"] = "nothing"
+    reason: str
+
+
+Outcome = Annotated[
+    DesignPlan | Draft | Analysis | Review | Complaint | Nothing, Field(discriminator="type")
+]
+
+
+class RoleReplied(Value):
+    """Reply: what a role answered, whole, and what it was read as."""
+
+    kind: Literal["role_replied"] = "role_replied"
+    turn: int
+    prompt: Sha
+    reply: Sha
+    outcome: Outcome
+    provider: str
+    """``catalogue``, ``litellm:<model>`` or ``command:<program>``."""
+    template: Sha
+    """Content hash of the prompt template."""
+    spent: Spend
+    wall_s: float
+
+
+class TurnFailed(Value):
+    """Reply: the role gave no reply (time limit, exit status, network, refusal)."""
+
+    kind: Literal["turn_failed"] = "turn_failed"
+    turn: int
+    reason: str
+    spent: Spend
+
+
+class TurnDropped(Value):
+    """Decision: a chain of turns ended without a candidate."""
+
+    kind: Literal["turn_dropped"] = "turn_dropped"
+    turn: int
+    reason: str
+
+
+class CandidateProposed(Value):
+    """Decision: a source enters the Design Tree."""
+
+    kind: Literal["candidate_proposed"] = "candidate_proposed"
+    candidate: CandidateId
+    kernel: str
+    form: Form
+    parent: CandidateId | None
+    hypothesis: str
+    expected_speedup: float | None = None
+    source: Sha
+    normalized: Sha
+    move: str = ""
+    cites: tuple[str, ...] = ()
+    author: str
+    """``target`` for its own sources, else ``role/provider``."""
+    turn: int | None = None
+
+
+# ---- screening -----------------------------------------------------------------------------
+
+
+class ScreeningRequested(Value):
+    """Request: build a candidate and check it for correctness."""
+
+    kind: Literal["screening_requested"] = "screening_requested"
+    candidate: CandidateId
+    kernel: str
+    source: Sha
+    twin: CandidateId | None
+    """An earlier candidate with the same normalized source."""
+    rules: tuple[str, ...]
+    """Snippets of the known legality rules of this kernel's target, as ``fact id: text``."""
+    fixture_seeds: tuple[int, ...]
+    attempt: int = 0
+
+
+class StageReport(Value):
+    """Evidence of one stage; stages after the first failed one are absent."""
+
+    stage: Stage
+    passed: bool
+    detail: str
+    wall_s: float
+
+
+class FixtureReport(Value):
+    """Evidence of one fixture of the correctness stage."""
+
+    fixture: str
+    """Distribution, amplitude and whether it is held out."""
+    margin: float | None
+    """max |error| / (atol + rtol |reference|) over all outputs; None if nothing can be compared."""
+    detail: str = ""
+    """Why the fixture failed: crash, time limit, system call, overrun, unstable, not finite."""
+
+
+class CandidateExamined(Value):
+    """Reply: the evidence of screening."""
+
+    kind: Literal["candidate_examined"] = "candidate_examined"
+    candidate: CandidateId
+    stages: tuple[StageReport, ...]
+    fixtures: tuple[FixtureReport, ...]
+    artifact: Sha | None
+    diagnostics: Sha | None
+    signature: str | None
+    """Normalized diagnostic of a failed build."""
+    toolchain: str
+    """Digest of the fingerprint that built it."""
+
+
+class CandidateScreened(Value):
+    """Decision: a candidate may be measured, or not."""
+
+    kind: Literal["candidate_screened"] = "candidate_screened"
+    candidate: CandidateId
+    passed: bool
+    stage: Stage | None
+    """The stage that refused it."""
+    reason: str
+
+
+class ScreeningAbandoned(Value):
+    """Decision: a candidate was lost with its worker twice and is not tried again."""
+
+    kind: Literal["screening_abandoned"] = "screening_abandoned"
+    candidate: CandidateId
+    reason: str
+
+
+# ---- device --------------------------------------------------------------------------------
+
+
+class MeasurementRequested(Value):
+    """Request: one device job, one process, at most a few pairs."""
+
+    kind: Literal["measurement_requested"] = "measurement_requested"
+    job: int
+    """Number of the job, from 1."""
+    kernel: str
+    purpose: Purpose
+    incumbent: CandidateId
+    candidate: CandidateId
+    """Equal to `incumbent` for an A/A job."""
+    incumbent_artifact: Sha
+    candidate_artifact: Sha
+    bounds: dict[str, Sha] = {}
+    """Bound jobs: load-only sources to build and interleave with the incumbent."""
+    coins: tuple[bool, ...]
+    """Per pair: True if the candidate runs first."""
+    launches: int
+    """Launches per run."""
+    reserved: Spend
+    reasons: str
+
+
+class Pair(Value):
+    """One incumbent run and one candidate run back to back."""
+
+    candidate_first: bool
+    incumbent_s: float = Field(gt=0)
+    candidate_s: float = Field(gt=0)
+    probe_s: float = Field(ge=0)
+    """Condition probe before the pair: the machine's state, for people and plots."""
+
+
+class PairsMeasured(Value):
+    """Reply: the pairs of one job; the warm-up pair is only in the raw samples."""
+
+    kind: Literal["pairs_measured"] = "pairs_measured"
+    job: int
+    pairs: tuple[Pair, ...]
+    samples: Sha
+    """Every launch of every run, warm-up included (JSON)."""
+    incumbent_margin: float
+    candidate_margin: float
+    """Correctness checked again on the device, as in `FixtureReport.margin`."""
+    device_s: float
+    token: int
+    """Fencing token of the lease under which the job ran."""
+    toolchain: str
+
+
+class BoundMeasured(Value):
+    """Reply: load-only variants interleaved with the incumbent."""
+
+    kind: Literal["bound_measured"] = "bound_measured"
+    job: int
+    incumbent_s: float
+    bounds_s: dict[str, float]
+    """Median run time per load-only variant."""
+    samples: Sha
+    device_s: float
+    token: int
+    toolchain: str
+
+
+class JobFailed(Value):
+    """Reply: the job gave no pairs."""
+
+    kind: Literal["job_failed"] = "job_failed"
+    job: int
+    arm: Literal["incumbent", "candidate", "device"]
+    """Whose fault it is."""
+    reason: str
+    device_s: float
+
+
+class RequestLost(Value):
+    """Reply, by the mailbox or a resumed run: the actor is gone and nothing came back."""
+
+    kind: Literal["request_lost"] = "request_lost"
+    reason: str
+
+
+# ---- acceptance ----------------------------------------------------------------------------
+
+
+class CandidateAccepted(Value):
+    """Decision: a candidate is the new best version of its kernel."""
+
+    kind: Literal["candidate_accepted"] = "candidate_accepted"
+    candidate: CandidateId
+    incumbent: CandidateId
+    capital: float
+    n_pairs: int
+    effect: float
+    """Posterior mean of 100 ln(t_candidate / t_incumbent), log-percent; negative is faster."""
+    low: float
+    high: float
+    """95 % confidence sequence at the stop, log-percent."""
+    reason: str
+
+
+class CandidateRejected(Value):
+    """Decision: a measured candidate is not going on."""
+
+    kind: Literal["candidate_rejected"] = "candidate_rejected"
+    candidate: CandidateId
+    incumbent: CandidateId
+    capital: float
+    n_pairs: int
+    effect: float | None
+    low: float | None
+    high: float | None
+    reason: str
+
+
+class CandidateShelved(Value):
+    """Decision: a candidate waits, with the premises under which it was set aside."""
+
+    kind: Literal["candidate_shelved"] = "candidate_shelved"
+    candidate: CandidateId
+    premise_parent: CandidateId
+    """The best version it was compared with or built on."""
+    premise_toolchain: str
+    capital: float
+    n_pairs: int
+    effect: float | None
+    low: float | None
+    high: float | None
+    price: float
+    reason: str
+
+
+class HarnessChecked(Value):
+    """Decision: what a control says of the harness (canaries, sentinel)."""
+
+    kind: Literal["harness_checked"] = "harness_checked"
+    kernel: str
+    control: Literal["canary_wrong", "canary_slow", "sentinel"]
+    passed: bool
+    reason: str
+
+
+# ---- knowledge -----------------------------------------------------------------------------
+
+
+class LearningRequested(Value):
+    """Request: the knowledge keeper reads one piece of evidence."""
+
+    kind: Literal["learning_requested"] = "learning_requested"
+    kernel: str
+    topic: Literal["bound", "noise", "rule"]
+    evidence: tuple[int, ...]
+    """Sequence numbers of the records to learn from."""
+    diagnostics: Sha | None = None
+    source: Sha | None = None
+
+
+class FactLearned(Value):
+    """Reply: a claim with its provenance."""
+
+    kind: Literal["fact_learned"] = "fact_learned"
+    kernel: str
+    topic: Literal["bound", "noise", "rule"]
+    claim: str
+    """One sentence, as prompts show it."""
+    value: dict[str, float] = {}
+    signature: str = ""
+    """Rules: normalized diagnostic."""
+    snippet: str = ""
+    """Rules: smallest offending text seen; a source that contains it breaks the rule."""
+    toolchain: str
+
+
+# ---- run -----------------------------------------------------------------------------------
+
+
+class StateDigested(Value):
+    """Decision: the digest of all projections before this record, for replay to check."""
+
+    kind: Literal["state_digested"] = "state_digested"
+    digest: Sha
+
+
+class KernelFinished(Value):
+    """Decision: nothing more will be tried on a kernel; its final figures."""
+
+    kind: Literal["kernel_finished"] = "kernel_finished"
+    kernel: str
+    best: CandidateId
+    speedup: float
+    """Median over fresh pairs of baseline time over best time."""
+    low: float
+    high: float
+    time_over_bound: float | None
+    reason: str
+
+
+class SearchClosed(Value):
+    """Decision: no new proposals; what is in flight is dropped and the final pairs are taken."""
+
+    kind: Literal["search_closed"] = "search_closed"
+    reason: str
+
+
+class RunFinished(Value):
+    """Decision: the run is over."""
+
+    kind: Literal["run_finished"] = "run_finished"
+    geomean: float | None
+    reason: str
+
+
+Request = TurnAssigned | ScreeningRequested | MeasurementRequested | LearningRequested
+Reply = (
+    RoleReplied
+    | TurnFailed
+    | CandidateExamined
+    | PairsMeasured
+    | BoundMeasured
+    | JobFailed
+    | FactLearned
+    | RequestLost
+)
+Decision = (
+    TurnDropped
+    | CandidateProposed
+    | CandidateScreened
+    | ScreeningAbandoned
+    | CandidateAccepted
+    | CandidateRejected
+    | CandidateShelved
+    | HarnessChecked
+    | StateDigested
+    | KernelFinished
+    | SearchClosed
+    | RunFinished
+)
+Mark = RunStarted | RunResumed | RunInterrupted | LogRepaired
+
+# The discriminator makes validation one keyed lookup instead of a try of every model.
+AnyEvent = Annotated[Mark | Request | Reply | Decision, Field(discriminator="kind")]
+
+
+class Record(Value):
+    """One line of the log: who said what, when, and because of which records."""
+
+    seq: int = Field(ge=0)
+    time_ns: int
+    """UTC, nanoseconds since the epoch. Decisions may use it, since it is recorded."""
+    actor: str
+    because: tuple[int, ...] = ()
+    """Sequence numbers; a reply's first one is the request that it answers."""
+    event: AnyEvent

@@ -1,0 +1,1 @@
+"""What is believed about a target, and how each belief was checked."""

@@ -1,0 +1,1 @@
+"""Accelerators: one folder each, behind one protocol."""

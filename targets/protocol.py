@@ -1,0 +1,193 @@
+"""What the rest of the system may ask of an accelerator."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class TargetError(Exception):
+    """The target cannot be used on this machine (no compiler, no device); the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a kernel is, for agents and reports."""
+
+    task: str
+    """Mathematics, formats, buffers, the function to define: all that an author needs."""
+    weight_bytes: int
+    """Bytes of weights and scales that every launch must move."""
+    n_designs: int
+    """Whole-kernel designs in the catalogue."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The target's own sources for one kernel."""
+
+    baseline: str
+    canary_wrong: str
+    """Builds, runs, and is wrong by more than the tolerance."""
+    canary_slow: str
+    """Correct, and slower than the baseline by a known large factor."""
+    bounds: Mapping[str, str]
+    """Load-only variants by name: they stream the weight bytes and compute nothing."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A source that built."""
+
+    artifact: bytes
+    warnings: str
+
+
+@dataclass(frozen=True)
+class BuildFailed:
+    """A source that the toolchain, or the target's own rules, refuse."""
+
+    diagnostics: str
+    """As printed, with paths of this machine removed."""
+    signature: str
+    """Stable class of the first error: numbers, names and positions removed."""
+    snippet: str
+    """Smallest offending source text known (a token or a line); "" if there is none."""
+
+
+@dataclass(frozen=True)
+class FixtureResult:
+    """One fixture of a correctness check."""
+
+    fixture: str
+    margin: float | None
+    """max |error| / (atol + rtol |reference|); passes at <= 1. None: nothing to compare."""
+    detail: str
+    """Why it failed, "" if it passed."""
+
+    @property
+    def passed(self) -> bool:
+        """Within the tolerance, everything written, nothing else touched."""
+        return self.margin is not None and self.margin <= 1.0 and not self.detail
+
+
+@dataclass(frozen=True)
+class Run:
+    """One timed run of one arm."""
+
+    arm: int
+    launches_s: tuple[float, ...]
+    probe_s: float
+    """Condition probe taken before the group of runs that this one belongs to."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The runs of one device job, in order, and what the arms computed meanwhile."""
+
+    runs: tuple[Run, ...]
+    margins: tuple[float | None, ...]
+    """Per arm, the worst margin of outputs taken during the job; None for an unchecked arm."""
+
+
+@dataclass(frozen=True)
+class MeasureFailed:
+    """A device job that gave no runs."""
+
+    arm: int | None
+    """The arm that is to blame; None: the device or the harness."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What the catalogue is asked, the same as what a model's prompt says."""
+
+    kernel: str
+    role: str
+    task: str
+    incumbent_source: str
+    plan: str
+    """The architect's plan, when the task is to implement it."""
+    tried: frozenset[str]
+    """Moves already proposed: designs of this kernel, or steps on this very incumbent."""
+    bottleneck: str
+    seed: int
+
+
+class Catalogue(Protocol):
+    """A target's own moves; answers like a model would, in the same reply format."""
+
+    def reply(self, ask: Ask) -> str:
+        """Return the reply text for ``ask``; deterministic given ``ask``."""
+        ...
+
+
+class Target(Protocol):
+    """One kind of accelerator. Every method may be called in any process."""
+
+    name: str
+    catalogue: Catalogue
+
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the kernels it knows."""
+        ...
+
+    def presets(self) -> tuple[str, ...]:
+        """Names of the sizes it knows."""
+        ...
+
+    def fingerprint(self) -> dict[str, str]:
+        """Everything whose change makes artifacts or times incomparable.
+
+        Raises:
+            TargetError: it cannot be used here.
+        """
+        ...
+
+    def card(self, kernel: str) -> Card:
+        """Describe a kernel."""
+        ...
+
+    def sources(self, kernel: str) -> Sources:
+        """Return the target's own sources for a kernel."""
+        ...
+
+    def normalize(self, source: str) -> str:
+        """Remove what cannot matter (comments, spacing): equal results are duplicates."""
+        ...
+
+    def build(self, kernel: str, source: str) -> Built | BuildFailed:
+        """Build hostile source, in the sandbox."""
+        ...
+
+    def check(
+        self, kernel: str, artifact: bytes, seeds: Sequence[int]
+    ) -> tuple[FixtureResult, ...]:
+        """Run a hostile artifact, in the sandbox, on one fixture per seed; stop at the first failure."""
+        ...
+
+    def measure(
+        self,
+        kernel: str,
+        arms: Sequence[bytes],
+        schedule: Sequence[int],
+        *,
+        group: int,
+        launches: int,
+        checked: Sequence[bool],
+        seed: int,
+        limit_s: float,
+    ) -> Measured | MeasureFailed:
+        """Time arms in one sandboxed process, in the order of ``schedule``.
+
+        Args:
+            kernel: whose buffers to bind.
+            arms: artifacts, loaded side by side.
+            schedule: arm of each run.
+            group: runs between two condition probes.
+            launches: launches per run, on rotating buffers.
+            checked: per arm, whether its outputs are compared with the reference.
+            seed: of inputs and buffers.
+            limit_s: the process is killed after so many seconds.
+        """
+        ...
