@@ -294,6 +294,8 @@ class CandidateExamined(Value):
     diagnostics: Sha | None
     signature: str | None
     """Normalized diagnostic of a failed build."""
+    snippet: str = ""
+    """Offending text of a failed build, as the target sees it."""
     toolchain: str
     """Digest of the fingerprint that built it."""
 
@@ -473,8 +475,15 @@ class LearningRequested(Value):
     topic: Literal["bound", "noise", "rule"]
     evidence: tuple[int, ...]
     """Sequence numbers of the records to learn from."""
+    figures: dict[str, float] = {}
+    """Bound and noise: what the evidence says, in the units that the keys name."""
     diagnostics: Sha | None = None
     source: Sha | None = None
+    signature: str = ""
+    snippet: str = ""
+    """Rules: what the target took for the offending text."""
+    known_good: tuple[Sha, ...] = ()
+    """Rules: sources known to build, which no rule may refuse."""
 
 
 class FactLearned(Value):
