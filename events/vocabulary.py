@@ -53,6 +53,7 @@ class KernelSources(Value):
     """The target's own sources for one kernel."""
 
     baseline: Sha
+    baseline_normalized: Sha
     canary_wrong: Sha
     canary_slow: Sha
     bounds: dict[str, Sha]
@@ -257,10 +258,19 @@ class ScreeningRequested(Value):
     source: Sha
     twin: CandidateId | None
     """An earlier candidate with the same normalized source."""
-    rules: tuple[str, ...]
-    """Snippets of the known legality rules of this kernel's target, as ``fact id: text``."""
+    rules: tuple["RuleRef", ...]
+    """Known legality rules of this kernel."""
     fixture_seeds: tuple[int, ...]
     attempt: int = 0
+
+
+class RuleRef(Value):
+    """A legality rule as screening applies it: a source that contains `snippet` is refused."""
+
+    fact: int
+    """Record that states the rule."""
+    signature: str
+    snippet: str
 
 
 class StageReport(Value):
@@ -311,14 +321,6 @@ class CandidateScreened(Value):
     reason: str
 
 
-class ScreeningAbandoned(Value):
-    """Decision: a candidate was lost with its worker twice and is not tried again."""
-
-    kind: Literal["screening_abandoned"] = "screening_abandoned"
-    candidate: CandidateId
-    reason: str
-
-
 # ---- device --------------------------------------------------------------------------------
 
 
@@ -339,6 +341,8 @@ class MeasurementRequested(Value):
     """Bound jobs: load-only sources to build and interleave with the incumbent."""
     coins: tuple[bool, ...]
     """Per pair: True if the candidate runs first."""
+    scale: tuple[float, float] | None = None
+    """Tests: pair scale s and slot effect p, log-percent, fixed before the first pair."""
     launches: int
     """Launches per run."""
     reserved: Spend
@@ -401,6 +405,19 @@ class RequestLost(Value):
     """Reply, by the mailbox or a resumed run: the actor is gone and nothing came back."""
 
     kind: Literal["request_lost"] = "request_lost"
+    by: Literal["mailbox", "resume"]
+    reason: str
+
+
+class WorkAbandoned(Value):
+    """Decision: a request was lost with its actor too often and is not issued again."""
+
+    kind: Literal["work_abandoned"] = "work_abandoned"
+    work: str
+    candidate: CandidateId | None = None
+    """Screening: the candidate, which is refused."""
+    turn: int | None = None
+    """Roles: the turn, whose thread ends."""
     reason: str
 
 
@@ -420,6 +437,8 @@ class CandidateAccepted(Value):
     low: float
     high: float
     """95 % confidence sequence at the stop, log-percent."""
+    next_price: float
+    """Price of a measurement after this candidate, log-percent."""
     reason: str
 
 
@@ -434,6 +453,7 @@ class CandidateRejected(Value):
     effect: float | None
     low: float | None
     high: float | None
+    next_price: float
     reason: str
 
 
@@ -451,6 +471,8 @@ class CandidateShelved(Value):
     low: float | None
     high: float | None
     price: float
+    """Price under which it was set aside."""
+    next_price: float
     reason: str
 
 
@@ -556,7 +578,7 @@ Decision = (
     TurnDropped
     | CandidateProposed
     | CandidateScreened
-    | ScreeningAbandoned
+    | WorkAbandoned
     | CandidateAccepted
     | CandidateRejected
     | CandidateShelved

@@ -1,0 +1,165 @@
+"""Large values of a run, stored once each under the SHA-256 of their bytes."""
+
+import hashlib
+import os
+import tempfile
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from events.errors import BlobCorruptError, BlobMissingError, LogWriteError
+from events.vocabulary import Sha
+
+
+class Disk:
+    """The file operations that can fail halfway; tests put a faulty disk in its place."""
+
+    def write(self, fd: int, data: bytes, offset: int) -> int:
+        """Write some of ``data`` at ``offset``; return how many bytes."""
+        return os.pwrite(fd, data, offset)
+
+    def sync(self, fd: int) -> None:
+        """Make the data of a file, or the names in a folder, durable."""
+        os.fdatasync(fd)
+
+    def truncate(self, fd: int, size: int) -> None:
+        """Cut a file to ``size`` bytes."""
+        os.ftruncate(fd, size)
+
+    def write_all(self, fd: int, data: bytes, offset: int) -> None:
+        """Write all of ``data`` at ``offset``, however many writes it takes."""
+        done = 0
+        while done < len(data):
+            n = self.write(fd, data[done:], offset + done)
+            if n <= 0:
+                raise OSError(f"the disk took {done} of {len(data)} bytes")
+            done += n
+
+    def sync_folder(self, folder: Path) -> None:
+        """Make the names in ``folder`` durable."""
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            self.sync(fd)
+        finally:
+            os.close(fd)
+
+    def create(self, path: Path, data: bytes) -> None:
+        """Put a durable file of ``data`` at ``path``, whole or not at all.
+
+        Its name is durable only after `sync_folder`. A file that was there is replaced.
+        """
+        fd, name = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
+        try:
+            try:
+                self.write_all(fd, data, 0)
+                self.sync(fd)
+            finally:
+                os.close(fd)
+            Path(name).replace(path)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+DISK = Disk()
+
+
+class Blobs:
+    """The blobs of one run, in ``run/blobs/ab/abcd...``, zlib-compressed.
+
+    Any number of readers and writers may work side by side: a blob appears whole or not at all,
+    and two writers of equal bytes write equal files.
+    """
+
+    def __init__(self, run: Path, disk: Disk = DISK) -> None:
+        self._root = run / "blobs"
+        self._disk = disk
+        self._durable: set[Sha] = set()
+        self._folders: set[Path] = set()
+
+    def put(self, data: bytes) -> Sha:
+        """Store ``data``; it is durable on return.
+
+        Raises:
+            LogWriteError: the disk is full or failing.
+        """
+        return self.put_all((data,))[0]
+
+    def put_all(self, many: Iterable[bytes]) -> tuple[Sha, ...]:
+        """Store many blobs, all durable on return, and sync each folder once.
+
+        Returns:
+            Their names, in the order given.
+
+        Raises:
+            LogWriteError: the disk is full or failing; some may have been stored.
+        """
+        pairs = [(hashlib.sha256(data).hexdigest(), data) for data in many]
+        fresh = {sha: data for sha, data in pairs if sha not in self._durable}
+        try:
+            self._make_folders({self._path(sha).parent for sha in fresh})
+            for sha, data in fresh.items():
+                self._store(sha, data)
+            for folder in {self._path(sha).parent for sha in fresh}:
+                self._disk.sync_folder(folder)
+        except OSError as e:
+            raise LogWriteError(self._root, f"a blob could not be stored ({e})") from e
+        self._durable.update(fresh)
+        return tuple(sha for sha, _ in pairs)
+
+    def get(self, sha: Sha) -> bytes:
+        """Return the bytes of a blob, hashed again on every read.
+
+        Raises:
+            BlobMissingError: there is no such blob.
+            BlobCorruptError: the stored bytes are not those that were put.
+        """
+        try:
+            packed = self._path(sha).read_bytes()
+        except FileNotFoundError:
+            raise BlobMissingError(sha) from None
+        unpacker = zlib.decompressobj()
+        try:
+            data = unpacker.decompress(packed)
+        except zlib.error as e:
+            raise BlobCorruptError(sha, str(e)) from e
+        if not unpacker.eof or unpacker.unused_data:
+            raise BlobCorruptError(sha, "it is longer or shorter than what was stored")
+        found = hashlib.sha256(data).hexdigest()
+        if found != sha:
+            raise BlobCorruptError(sha, f"its bytes hash to {found}")
+        return data
+
+    def text(self, sha: Sha) -> str:
+        """Return a blob as text; bytes that are not UTF-8 become U+FFFD.
+
+        Raises:
+            BlobMissingError: there is no such blob.
+            BlobCorruptError: the stored bytes are not those that were put.
+        """
+        return self.get(sha).decode("utf-8", errors="replace")
+
+    def has(self, sha: Sha) -> bool:
+        """Whether there is such a blob; only `get` says whether it is intact."""
+        return self._path(sha).is_file()
+
+    def _path(self, sha: Sha) -> Path:
+        return self._root / sha[:2] / sha
+
+    def _store(self, sha: Sha, data: bytes) -> None:
+        """Write one blob, unless an intact one is there already."""
+        try:
+            self.get(sha)
+        except (BlobMissingError, BlobCorruptError):
+            self._disk.create(self._path(sha), zlib.compress(data))
+
+    def _make_folders(self, folders: set[Path]) -> None:
+        """Create folders that this object has not yet seen, with durable names."""
+        new = folders - self._folders
+        if not new:
+            return
+        for folder in new:
+            folder.mkdir(parents=True, exist_ok=True)
+        self._disk.sync_folder(self._root)
+        self._disk.sync_folder(self._root.parent)
+        self._folders |= new

@@ -1,0 +1,130 @@
+"""What can go wrong with the record: each error says what, where and what to do."""
+
+from pathlib import Path
+
+
+class LogError(Exception):
+    """Root of every error of the log and the blobs."""
+
+
+class LogMissingError(LogError):
+    """There is no log where one is to be read.
+
+    Attributes:
+        path: where it was looked for.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: no such log; check the run folder's name, or start the run first"
+
+
+class LogBusyError(LogError):
+    """Another writer has the run.
+
+    Attributes:
+        path: the lock file.
+        owner: process, host and boot of the writer, as it wrote them down.
+    """
+
+    def __init__(self, path: Path, owner: str) -> None:
+        super().__init__(path, owner)
+        self.path, self.owner = path, owner
+
+    def __str__(self) -> str:
+        return f"{self.path}: the run is being written by {self.owner}; stop that one first"
+
+
+class LogWriteError(LogError):
+    """Something could not be made durable; nothing that was acknowledged is lost.
+
+    Attributes:
+        path: the file or folder that was being written.
+        reason: why not.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path, self.reason = path, reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: {self.reason}; everything acknowledged before is safe: "
+            "remove the cause, then resume the run"
+        )
+
+
+class LogCorruptError(LogError):
+    """The log is damaged where no crash can have damaged it; nothing was changed.
+
+    Attributes:
+        path: the damaged file.
+        offset: byte at which the damaged part begins.
+        seq: number of the first record that cannot be trusted.
+        reason: which check failed.
+    """
+
+    def __init__(self, path: Path, offset: int, seq: int, reason: str) -> None:
+        super().__init__(path, offset, seq, reason)
+        self.path, self.offset, self.seq, self.reason = path, offset, seq, reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: record {self.seq} at byte {self.offset}: {self.reason}; "
+            "restore it from a copy"
+        )
+
+
+class LogSchemaError(LogError):
+    """Undamaged bytes that this version of the program does not understand.
+
+    Attributes:
+        path: the log.
+        offset: byte at which the frame begins.
+        seq: number of the first record of the frame.
+        reason: what is unknown.
+    """
+
+    def __init__(self, path: Path, offset: int, seq: int, reason: str) -> None:
+        super().__init__(path, offset, seq, reason)
+        self.path, self.offset, self.seq, self.reason = path, offset, seq, reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: record {self.seq} at byte {self.offset}: {self.reason} "
+            "(written by a newer version?); read it with the version that wrote it"
+        )
+
+
+class BlobMissingError(LogError):
+    """A blob that a record may name is not there.
+
+    Attributes:
+        sha: its name.
+    """
+
+    def __init__(self, sha: str) -> None:
+        super().__init__(sha)
+        self.sha = sha
+
+    def __str__(self) -> str:
+        return f"blob {self.sha} is missing; restore the run's blobs from a copy"
+
+
+class BlobCorruptError(LogError):
+    """The bytes of a blob are not those it was named after.
+
+    Attributes:
+        sha: its name.
+        reason: which check failed.
+    """
+
+    def __init__(self, sha: str, reason: str) -> None:
+        super().__init__(sha, reason)
+        self.sha, self.reason = sha, reason
+
+    def __str__(self) -> str:
+        return f"blob {self.sha} is damaged: {self.reason}; restore it from a copy"

@@ -1,0 +1,1 @@
+"""State folded from the log: each projection changes by `apply` alone."""

@@ -1,0 +1,131 @@
+"""The roles' desk: turns, the threads that they form, and what analysts said."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from events.vocabulary import (
+    Analysis,
+    CandidateId,
+    CandidateProposed,
+    DesignPlan,
+    Draft,
+    Nothing,
+    Record,
+    RoleReplied,
+    TurnAssigned,
+    TurnDropped,
+    TurnFailed,
+    WorkAbandoned,
+)
+
+
+@dataclass
+class Thread:
+    """One chain of turns that should end in a candidate (or an analysis)."""
+
+    thread: int
+    kernel: str
+    turn: TurnAssigned
+    """The last turn."""
+    turn_seq: int
+    form: Literal["design", "step"]
+    draft: Draft | None = None
+    draft_seq: int | None = None
+    author: str = ""
+    """Who wrote the draft: ``role/provider``."""
+    reply: RoleReplied | TurnFailed | None = None
+    """The last turn's reply, if nobody has decided about it."""
+    reply_seq: int = -1
+
+
+@dataclass
+class KernelDesk:
+    """What the roles have said about one kernel."""
+
+    analyses: dict[CandidateId, Analysis] = field(default_factory=dict)
+    """Per incumbent."""
+    no_designs: bool = False
+    """The architect has nothing more."""
+    no_steps: dict[CandidateId, None] = field(default_factory=dict)
+    """Incumbents on which the optimizer has nothing more."""
+    failures: int = 0
+    """Threads in a row that ended without a candidate."""
+    moves: list[str] = field(default_factory=list)
+    """Moves of designs and, as ``<incumbent>|<move>``, of steps, in order."""
+
+
+@dataclass
+class Desk:
+    """All turns of a run."""
+
+    n_turns: int = 0
+    threads: dict[int, Thread] = field(default_factory=dict)
+    """Open threads."""
+    replied: dict[int, None] = field(default_factory=dict)
+    """Threads whose last reply waits for a decision."""
+    kernels: dict[str, KernelDesk] = field(default_factory=dict)
+
+    def of(self, kernel: str) -> KernelDesk:
+        """The desk of one kernel."""
+        return self.kernels.setdefault(kernel, KernelDesk())
+
+    def apply(self, record: Record) -> None:
+        """Take in one record."""
+        match record.event:
+            case TurnAssigned() as event:
+                self._assign(event, record.seq)
+            case RoleReplied() | TurnFailed() as event:
+                self._reply(event, record.seq)
+            case CandidateProposed(turn=int() as turn) as event:
+                self._end(turn)
+                self.of(event.kernel).failures = 0
+            case TurnDropped(turn=turn) | WorkAbandoned(turn=int() as turn):
+                self._drop(turn)
+            case _:
+                pass
+
+    def _assign(self, event: TurnAssigned, seq: int) -> None:
+        self.n_turns = max(self.n_turns, event.turn)
+        known = self.threads.get(event.thread)
+        if known is None:
+            form: Literal["design", "step"] = "design" if event.task == "design" else "step"
+            self.threads[event.thread] = Thread(event.thread, event.kernel, event, seq, form)
+            return
+        known.turn, known.turn_seq, known.reply = event, seq, None
+        self.replied.pop(event.thread, None)
+
+    def _reply(self, event: RoleReplied | TurnFailed, seq: int) -> None:
+        thread = next(t for t in self.threads.values() if t.turn.turn == event.turn)
+        thread.reply, thread.reply_seq = event, seq
+        self.replied[thread.thread] = None
+        if not isinstance(event, RoleReplied):
+            return
+        desk = self.of(thread.kernel)
+        match event.outcome:
+            case Draft() as draft:
+                thread.draft, thread.draft_seq = draft, seq
+                thread.author = f"{thread.turn.role}/{event.provider}"
+            case Analysis() as analysis:
+                desk.analyses[thread.turn.parent] = analysis
+            case Nothing() if thread.turn.task == "design":
+                desk.no_designs = True
+            case Nothing() if thread.turn.task == "step":
+                desk.no_steps[thread.turn.parent] = None
+            case _:
+                pass
+        if isinstance(event.outcome, DesignPlan) and event.outcome.move:
+            desk.moves.append(event.outcome.move)
+        if isinstance(event.outcome, Draft) and thread.turn.task == "step" and event.outcome.move:
+            desk.moves.append(f"{thread.turn.parent}|{event.outcome.move}")
+
+    def _drop(self, turn: int) -> None:
+        thread = self._end(turn)
+        reply = thread.reply
+        if not (isinstance(reply, RoleReplied) and isinstance(reply.outcome, Nothing | Analysis)):
+            self.of(thread.kernel).failures += 1
+
+    def _end(self, turn: int) -> Thread:
+        thread = next(t for t in self.threads.values() if t.turn.turn == turn)
+        del self.threads[thread.thread]
+        self.replied.pop(thread.thread, None)
+        return thread

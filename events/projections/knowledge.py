@@ -1,0 +1,46 @@
+"""What is believed: facts with their provenance, and the evidence still to be learned from."""
+
+from dataclasses import dataclass, field
+
+from events.projections.tree import DesignTree
+from events.vocabulary import (
+    CandidateExamined,
+    FactLearned,
+    LearningRequested,
+    Record,
+)
+
+
+@dataclass
+class Knowledge:
+    """Facts by the sequence number of the record that states them."""
+
+    facts: dict[int, FactLearned] = field(default_factory=dict)
+    signatures: dict[str, None] = field(default_factory=dict)
+    """``kernel:signature`` of build failures that were learned from, or are being."""
+    unread: dict[int, str] = field(default_factory=dict)
+    """Build failures with a new signature that nobody has learned from, with their kernel."""
+    asked: dict[str, None] = field(default_factory=dict)
+    """``kernel:topic`` of bound and noise facts that were asked for."""
+
+    def apply(self, record: Record, tree: DesignTree) -> None:
+        """Take in one record."""
+        match record.event:
+            case FactLearned() as event:
+                self.facts[record.seq] = event
+            case CandidateExamined(signature=str() as signature) as event:
+                kernel = tree.nodes[event.candidate].kernel
+                key = f"{kernel}:{signature}"
+                if key not in self.signatures:
+                    self.signatures[key] = None
+                    self.unread[record.seq] = kernel
+            case LearningRequested() as event:
+                self.asked[f"{event.kernel}:{event.topic}"] = None
+                for seq in event.evidence:
+                    self.unread.pop(seq, None)
+            case _:
+                pass
+
+    def of(self, kernel: str) -> dict[int, FactLearned]:
+        """The facts about one kernel."""
+        return {seq: fact for seq, fact in self.facts.items() if fact.kernel == kernel}
