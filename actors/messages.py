@@ -14,6 +14,8 @@ class Command:
 
     seq: int
     """Sequence number of the request; it makes the command idempotent."""
+    place: int
+    """Sequence number of the first request for this work: earlier if it was lost before."""
     request: Request
     blobs: Mapping[Sha, bytes]
     brief: Brief | None = None

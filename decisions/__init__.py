@@ -1,1 +1,4 @@
-"""Pure functions from recorded evidence to a decision with its reasons. No clock, no I/O, no hidden randomness."""
+"""Pure functions from recorded evidence to a decision with its reasons.
+
+No clock, no I/O, no hidden randomness.
+"""

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from events.campaign import Model
-from events.vocabulary import CandidateId, Sha
+from events.projections.state import State
+from events.vocabulary import CandidateId, Sha, TurnAssigned
 
 
 @dataclass(frozen=True)
@@ -40,3 +41,45 @@ class Brief:
     """Catalogue moves already proposed."""
     model: Model
     seed: int
+
+
+N_LESSONS = 40
+"""Latest lessons that a brief holds."""
+
+
+def brief(state: State, turn: TurnAssigned) -> Brief:
+    """Put together what the role of ``turn`` may know."""
+    start, tree, ledger = state.begun, state.tree, state.ledger.of(turn.kernel)
+    parent = tree.nodes[turn.parent]
+    analysis = state.desk.of(turn.kernel).analyses.get(turn.parent)
+    return Brief(
+        kernel=turn.kernel,
+        task=start.cards[turn.kernel].task,
+        incumbent=turn.parent,
+        incumbent_source=parent.source,
+        speedup=tree.speedup(turn.parent),
+        time_over_bound=ledger.time_over_bound if ledger.bound_of == turn.parent else None,
+        bottleneck=f"{analysis.bottleneck} {analysis.advice}".strip() if analysis else "",
+        facts=tuple((f"f{n}", f.claim) for n, f in state.knowledge.of(turn.kernel).items()),
+        lessons=_lessons(state, turn.kernel),
+        tried=_tried(state, turn),
+        model=start.campaign.models.of(turn.role),
+        seed=start.campaign.seed,
+    )
+
+
+def _lessons(state: State, kernel: str) -> tuple[Lesson, ...]:
+    nodes = (state.tree.nodes[c] for c in state.tree.branches[kernel].nodes)
+    decided = [n for n in nodes if n.is_search and n.decided is not None and n.reason]
+    return tuple(
+        Lesson(n.candidate, n.form, n.hypothesis, f"{n.status}: {n.reason}", n.effect)
+        for n in decided[-N_LESSONS:]
+    )
+
+
+def _tried(state: State, turn: TurnAssigned) -> tuple[str, ...]:
+    prefix = f"{turn.parent}|"
+    moves = state.desk.of(turn.kernel).moves
+    if turn.task == "step":
+        return tuple(m.removeprefix(prefix) for m in moves if m.startswith(prefix))
+    return tuple(m for m in moves if "|" not in m)

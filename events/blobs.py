@@ -19,7 +19,7 @@ class Disk:
         return os.pwrite(fd, data, offset)
 
     def sync(self, fd: int) -> None:
-        """Make the data of a file, or the names in a folder, durable."""
+        """Make the data and the length of a file durable."""
         os.fdatasync(fd)
 
     def truncate(self, fd: int, size: int) -> None:
@@ -39,7 +39,7 @@ class Disk:
         """Make the names in ``folder`` durable."""
         fd = os.open(folder, os.O_RDONLY)
         try:
-            self.sync(fd)
+            os.fsync(fd)  # fdatasync may skip a folder whose size did not change
         finally:
             os.close(fd)
 

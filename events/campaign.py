@@ -1,10 +1,11 @@
 """The configuration of a run: it is part of the run's first event, so it is part of the record."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 RoleName = Literal["architect", "implementer", "optimizer", "analyst", "reviewer"]
+ROLES: tuple[RoleName, ...] = get_args(RoleName)
 ProviderName = Literal["catalogue", "litellm", "command"]
 
 

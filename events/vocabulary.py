@@ -268,7 +268,7 @@ class RuleRef(Value):
     """A legality rule as screening applies it: a source that contains `snippet` is refused."""
 
     fact: int
-    """Record that states the rule."""
+    """Number of the fact that states the rule."""
     signature: str
     snippet: str
 
@@ -345,6 +345,8 @@ class MeasurementRequested(Value):
     """Tests: pair scale s and slot effect p, log-percent, fixed before the first pair."""
     launches: int
     """Launches per run."""
+    inputs_seed: int
+    """Of the inputs that the arms run on; from the secret seed."""
     reserved: Spend
     reasons: str
 
@@ -490,13 +492,11 @@ class HarnessChecked(Value):
 
 
 class LearningRequested(Value):
-    """Request: the knowledge keeper reads one piece of evidence."""
+    """Request: the knowledge keeper learns from the records that this one follows from."""
 
     kind: Literal["learning_requested"] = "learning_requested"
     kernel: str
     topic: Literal["bound", "noise", "rule"]
-    evidence: tuple[int, ...]
-    """Sequence numbers of the records to learn from."""
     figures: dict[str, float] = {}
     """Bound and noise: what the evidence says, in the units that the keys name."""
     diagnostics: Sha | None = None
@@ -509,7 +509,7 @@ class LearningRequested(Value):
 
 
 class FactLearned(Value):
-    """Reply: a claim with its provenance."""
+    """Reply: a claim with its provenance; facts are numbered from 1 in the order of the log."""
 
     kind: Literal["fact_learned"] = "fact_learned"
     kernel: str

@@ -121,7 +121,8 @@ class Desk:
     def _drop(self, turn: int) -> None:
         thread = self._end(turn)
         reply = thread.reply
-        if not (isinstance(reply, RoleReplied) and isinstance(reply.outcome, Nothing | Analysis)):
+        done = isinstance(reply, RoleReplied) and isinstance(reply.outcome, Nothing)
+        if not done or thread.turn.task not in ("design", "step"):
             self.of(thread.kernel).failures += 1
 
     def _end(self, turn: int) -> Thread:

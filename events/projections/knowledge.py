@@ -13,13 +13,15 @@ from events.vocabulary import (
 
 @dataclass
 class Knowledge:
-    """Facts by the sequence number of the record that states them."""
+    """Facts by their number."""
 
     facts: dict[int, FactLearned] = field(default_factory=dict)
+    records: dict[int, int] = field(default_factory=dict)
+    """Sequence number of the record that states a fact, by the fact's number."""
     signatures: dict[str, None] = field(default_factory=dict)
     """``kernel:signature`` of build failures that were learned from, or are being."""
-    unread: dict[int, str] = field(default_factory=dict)
-    """Build failures with a new signature that nobody has learned from, with their kernel."""
+    unread: dict[int, int] = field(default_factory=dict)
+    """Build failures with a new signature that nobody has learned from, with their candidate."""
     asked: dict[str, None] = field(default_factory=dict)
     """``kernel:topic`` of bound and noise facts that were asked for."""
 
@@ -27,20 +29,21 @@ class Knowledge:
         """Take in one record."""
         match record.event:
             case FactLearned() as event:
-                self.facts[record.seq] = event
+                number = len(self.facts) + 1
+                self.facts[number], self.records[number] = event, record.seq
             case CandidateExamined(signature=str() as signature) as event:
                 kernel = tree.nodes[event.candidate].kernel
                 key = f"{kernel}:{signature}"
                 if key not in self.signatures:
                     self.signatures[key] = None
-                    self.unread[record.seq] = kernel
+                    self.unread[record.seq] = event.candidate
             case LearningRequested() as event:
                 self.asked[f"{event.kernel}:{event.topic}"] = None
-                for seq in event.evidence:
+                for seq in record.because:
                     self.unread.pop(seq, None)
             case _:
                 pass
 
     def of(self, kernel: str) -> dict[int, FactLearned]:
         """The facts about one kernel."""
-        return {seq: fact for seq, fact in self.facts.items() if fact.kernel == kernel}
+        return {number: fact for number, fact in self.facts.items() if fact.kernel == kernel}

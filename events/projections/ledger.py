@@ -25,7 +25,8 @@ class KernelLedger:
     aa: dict[CandidateId, deque[Pair]] = field(default_factory=dict)
     """A/A pairs per incumbent, the last 200 of each."""
     aa_seqs: list[int] = field(default_factory=list)
-    noise_failed: JobFailed | None = None
+    noise_failures: int = 0
+    """A/A jobs that failed: the best version cannot be compared with itself."""
     since_sentinel: int = 0
     """Test pairs since the last sentinel."""
     bound_of: CandidateId | None = None
@@ -103,8 +104,8 @@ class DeviceLedger:
     def _pairs(self, event: PairsMeasured, seq: int, tree: DesignTree) -> None:
         job, ledger = self._done(event.device_s)
         last = event.pairs[-1]
-        ledger.run_s[job.incumbent] = last.incumbent_s / job.launches
-        ledger.run_s[job.candidate] = last.candidate_s / job.launches
+        ledger.run_s[job.incumbent] = last.incumbent_s
+        ledger.run_s[job.candidate] = last.candidate_s
         match job.purpose:
             case "noise" | "sentinel":
                 pairs = ledger.aa.setdefault(job.incumbent, deque(maxlen=MAX_AA_PAIRS))
@@ -125,16 +126,15 @@ class DeviceLedger:
     def _bound(self, event: BoundMeasured, seq: int) -> None:
         job, ledger = self._done(event.device_s)
         ledger.bound_of, ledger.bound_seq = job.incumbent, seq
-        ledger.bounds_s.update(event.bounds_s)
-        ledger.bounds_s = {name: ledger.bounds_s[name] for name in event.bounds_s}
+        ledger.bounds_s = dict(event.bounds_s)
         ledger.bound_incumbent_s = event.incumbent_s
-        ledger.run_s[job.incumbent] = event.incumbent_s / job.launches
+        ledger.run_s[job.incumbent] = event.incumbent_s
 
     def _failed(self, event: JobFailed, seq: int, tree: DesignTree) -> None:
         job, ledger = self._done(event.device_s)
         match job.purpose:
             case "noise" | "sentinel":
-                ledger.noise_failed = event
+                ledger.noise_failures += 1
             case "test" | "canary":
                 tree.measured(job.candidate, event, seq)
                 tree.nodes[job.candidate].coins_used += len(job.coins)

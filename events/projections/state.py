@@ -124,8 +124,8 @@ def work_id(request: Request) -> str:
             return f"screening c{candidate}"
         case MeasurementRequested(job=job):
             return f"job {job}"
-        case LearningRequested(kernel=kernel, topic=topic, evidence=evidence):
-            return f"learning {kernel} {topic} {evidence}"
+        case LearningRequested(kernel=kernel, topic=topic, signature=signature):
+            return f"learning {kernel} {topic} {signature}".rstrip()
 
 
 def replay(records: Iterable[Record]) -> State:

@@ -1,0 +1,34 @@
+"""From a request in the log to the command that an actor gets."""
+
+from actors.messages import Command
+from decisions.brief import Brief, brief
+from events.blobs import Blobs
+from events.projections.state import State
+from events.vocabulary import (
+    LearningRequested,
+    MeasurementRequested,
+    Request,
+    ScreeningRequested,
+    Sha,
+    TurnAssigned,
+)
+
+
+def command(state: State, seq: int, place: int, request: Request, blobs: Blobs) -> Command:
+    """Word the command for ``request``; ``state`` is the one right after its record."""
+    told = brief(state, request) if isinstance(request, TurnAssigned) else None
+    named = {sha: blobs.get(sha) for sha in _named(request, told)}
+    return Command(seq, place, request, named, told)
+
+
+def _named(request: Request, told: Brief | None) -> tuple[Sha, ...]:
+    match request:
+        case TurnAssigned(plan=plan, draft=draft, previous=previous):
+            own = told.incumbent_source if told else None
+            return tuple(sha for sha in (own, plan, draft, previous) if sha)
+        case ScreeningRequested(source=source):
+            return (source,)
+        case MeasurementRequested() as job:
+            return (job.incumbent_artifact, job.candidate_artifact, *job.bounds.values())
+        case LearningRequested(diagnostics=diagnostics, source=source, known_good=good):
+            return tuple(sha for sha in (diagnostics, source, *good) if sha)

@@ -1,0 +1,117 @@
+"""The one loop and the one writer: receive, append, fold, decide, send."""
+
+from collections.abc import Callable, Sequence
+
+from actors.commands import command
+from actors.mailboxes import Delivery, Mailbox
+from actors.messages import Command
+from decisions.plan import decide
+from events.blobs import Blobs
+from events.log import Entry, EventLog
+from events.projections.state import REPLIES, REQUESTS, State
+from events.vocabulary import (
+    AnyEvent,
+    MeasurementRequested,
+    Record,
+    RequestLost,
+    RunInterrupted,
+    RunResumed,
+)
+
+POLL_S = 0.2
+NAME = "director"
+
+
+class Director:
+    """Drives a run from its log.
+
+    It knows neither Ray nor a target. All that it remembers is the state folded from the log, so
+    a new director on the same log goes on where the last one stopped.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        blobs: Blobs,
+        mailbox: Mailbox,
+        *,
+        watch: Callable[[Record, State], None] = lambda record, state: None,
+    ) -> None:
+        self._log, self._blobs, self._mailbox, self._watch = log, blobs, mailbox, watch
+        self._outbox: list[Command] = []
+        self._places: dict[int, int] = {}
+        self.state = State()
+
+    def start(self, first: AnyEvent) -> None:
+        """Begin a run: append its first event and decide what follows."""
+        self._append(first)
+        self._decide()
+
+    def resume(self, records: Sequence[Record], mark: RunResumed) -> None:
+        """Fold a log, mark the take-over, and issue again what has no reply.
+
+        A device job that was running is lost: its result, if there was one, was never recorded.
+        Everything else is sent again as it was, from the state that it was first decided in.
+        """
+        answered = {r.because[0] for r in records if isinstance(r.event, REPLIES) and r.because}
+        for record in records:
+            self.state.apply(record)
+            self._place(record)
+            if isinstance(record.event, REQUESTS) and record.seq not in answered:
+                self._post(record)
+        self._append(mark)
+        for seq, request in list(self.state.pending.items()):
+            if isinstance(request, MeasurementRequested):
+                self._outbox = [c for c in self._outbox if c.seq != seq]
+                lost = RequestLost(by="resume", reason="the run stopped while the job was running")
+                self._append(lost, because=(seq,))
+        self._decide()
+
+    def run(self, stop: Callable[[], bool] = lambda: False) -> State:
+        """Go on until the run is finished, or ``stop`` says to pause at this safe point."""
+        while not self.state.finished:
+            if stop():
+                self._append(RunInterrupted(reason="stopped by the operator"))
+                return self.state
+            self._send()
+            delivery = self._mailbox.receive(POLL_S)
+            if delivery is not None:
+                self._take(delivery)
+        return self.state
+
+    def _take(self, delivery: Delivery) -> None:
+        if delivery.seq not in self.state.pending:
+            return  # answered twice: the first answer is on record
+        self._blobs.put_all(delivery.answer.blobs)
+        self._append(delivery.answer.event, because=(delivery.seq,), actor=delivery.actor)
+        self._decide()
+
+    def _decide(self) -> None:
+        while (due := decide(self.state)) is not None:
+            self._append(due.event, because=due.because)
+
+    def _append(self, event: AnyEvent, because: tuple[int, ...] = (), actor: str = NAME) -> None:
+        for record in self._log.append([Entry(event, actor, because)]):
+            self.state.apply(record)
+            self._place(record)
+            if isinstance(record.event, REQUESTS):
+                self._post(record)
+            self._watch(record, self.state)
+
+    def _place(self, record: Record) -> None:
+        """Note whose place a request has: that of the lost request that it issues again."""
+        if isinstance(record.event, REQUESTS):
+            first = record.because[0] if record.because else record.seq
+            self._places[record.seq] = self._places.get(first, record.seq)
+
+    def _post(self, record: Record) -> None:
+        """Word the command now, while the state is the one that the request was decided in."""
+        if isinstance(record.event, REQUESTS):
+            place = self._places[record.seq]
+            self._outbox.append(command(self.state, record.seq, place, record.event, self._blobs))
+
+    def _send(self) -> None:
+        """Send what was decided; by now everything before it is durable."""
+        for waiting in self._outbox:
+            self._mailbox.send(waiting)
+        self._outbox.clear()

@@ -1,0 +1,46 @@
+"""How the director reaches actors: it sends commands and receives answers, and knows no more."""
+
+from typing import NamedTuple, Protocol
+
+from actors.messages import Answer, Command
+from events.vocabulary import (
+    LearningRequested,
+    MeasurementRequested,
+    Request,
+    ScreeningRequested,
+    TurnAssigned,
+)
+
+
+class Delivery(NamedTuple):
+    """The answer to one command."""
+
+    seq: int
+    """Of the request."""
+    actor: str
+    answer: Answer
+
+
+class Mailbox(Protocol):
+    """Delivers every command once and every answer at most once; the director tells lost ones."""
+
+    def send(self, command: Command) -> None:
+        """Take a command; return at once."""
+        ...
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        """Wait for the next answer; None if there is none in time."""
+        ...
+
+
+def address(request: Request) -> str:
+    """Name of the actor, or pool, that takes a request."""
+    match request:
+        case TurnAssigned(role=role):
+            return role
+        case ScreeningRequested():
+            return "screening"
+        case MeasurementRequested():
+            return "device"
+        case LearningRequested():
+            return "keeper"

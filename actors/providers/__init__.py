@@ -1,0 +1,1 @@
+"""Who answers a prompt: the target's catalogue, a command, or a model behind LiteLLM."""

@@ -1,0 +1,230 @@
+"""Roles: a turn comes in, a prompt goes to a provider, the reply is read."""
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from actors.messages import Answer, Command
+from actors.providers.catalogue import CatalogueProvider
+from actors.providers.command import CommandProvider
+from actors.providers.litellm_provider import LiteLLMProvider
+from actors.providers.port import Completion, Provider, ProviderError
+from actors.screening import sha256
+from decisions.brief import Brief
+from decisions.replies import Parsed, PlanText, SourceText, parse
+from events.campaign import Model, RoleName
+from events.vocabulary import (
+    Analysis,
+    Complaint,
+    DesignPlan,
+    Draft,
+    Nothing,
+    Outcome,
+    Review,
+    RoleReplied,
+    Sha,
+    Spend,
+    TurnAssigned,
+    TurnFailed,
+)
+from prompts.render import Prompt, Texts, render
+from targets.protocol import Ask, Target, TargetError
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A command to a role, unpacked."""
+
+    request: TurnAssigned
+    brief: Brief
+    texts: Texts
+
+
+class RoleActor:
+    """One role. It keeps nothing between turns but its providers.
+
+    Args:
+        role: who it is; a turn of another role is refused.
+        target: whose catalogue, fingerprint and normal form it uses.
+        providers: who answers for a model's settings; may raise `ProviderError`.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        role: RoleName,
+        target: Target,
+        providers: Callable[[Model], Provider],
+        clock: Callable[[], float],
+    ) -> None:
+        self._role = role
+        self._target = target
+        self._providers = functools.cache(providers)
+        self._clock = clock
+        self._toolchain: dict[str, str] | None = None
+
+    def handle(self, command: Command) -> Answer:
+        """Take one turn: answer `RoleReplied`, or `TurnFailed` when there is no reply.
+
+        Raises:
+            ValueError: the command is not a turn of this role with a brief.
+        """
+        turn = _unpack(self._role, command)
+        started_s = self._clock()
+        try:
+            prompt = self._prompt(turn)
+            provider = self._providers(turn.brief.model)
+            completion = provider.complete(prompt.text, _ask(turn))
+        except TargetError as e:
+            return _failed(turn, str(e), Spend())
+        except ProviderError as e:
+            return _failed(turn, e.reason, _spent_in_vain(turn, e))
+        wall_s = self._clock() - started_s
+        return self._replied(turn, prompt, provider.name, completion, wall_s)
+
+    def _prompt(self, turn: _Turn) -> Prompt:
+        if self._toolchain is None:
+            self._toolchain = self._target.fingerprint()
+        return render(
+            turn.request.role,
+            turn.request.task,
+            turn.brief,
+            texts=turn.texts,
+            toolchain=self._toolchain,
+        )
+
+    def _replied(
+        self, turn: _Turn, prompt: Prompt, provider: str, completion: Completion, wall_s: float
+    ) -> Answer:
+        reply = completion.text.encode("utf-8", "replace")
+        parsed = parse(turn.request.task, reply.decode(), turn.texts.source)
+        outcome, blobs = self._outcome(parsed)
+        event = RoleReplied(
+            turn=turn.request.turn,
+            prompt=sha256(prompt.text.encode()),
+            reply=sha256(reply),
+            outcome=outcome,
+            provider=provider,
+            template=prompt.template_sha,
+            spent=_spent(completion),
+            wall_s=wall_s,
+        )
+        return Answer(event, (prompt.text.encode(), reply, prompt.template.encode(), *blobs))
+
+    def _outcome(self, parsed: Parsed) -> tuple[Outcome, tuple[bytes, ...]]:
+        match parsed:
+            case PlanText():
+                blob = parsed.plan.encode()
+                return _design_plan(parsed), (blob,)
+            case SourceText():
+                normalized = self._target.normalize(parsed.source)
+                blob = parsed.source.encode()
+                return _draft(parsed, sha256(normalized.encode())), (blob,)
+            case Analysis() | Review() | Complaint() | Nothing():
+                return parsed, ()
+            case _:
+                assert_never(parsed)
+
+
+def providers_for(target: Target, environ: Mapping[str, str]) -> Callable[[Model], Provider]:
+    """Return what builds the provider of a model's settings.
+
+    Args:
+        target: its catalogue answers for the provider ``catalogue``.
+        environ: where API keys are looked up, by the names that the settings give.
+    """
+
+    def provider(model: Model) -> Provider:
+        match model.provider:
+            case "catalogue":
+                return CatalogueProvider(target.catalogue)
+            case "command":
+                return CommandProvider(model.command, model.timeout_s)
+            case "litellm":
+                return LiteLLMProvider(model, _key(model, environ))
+            case _:
+                assert_never(model.provider)
+
+    return provider
+
+
+def _key(model: Model, environ: Mapping[str, str]) -> str | None:
+    if model.api_key_env is None:
+        return None
+    try:
+        return environ[model.api_key_env]
+    except KeyError:
+        reason = f"no API key: set the environment variable {model.api_key_env}"
+        raise ProviderError(reason) from None
+
+
+def _unpack(role: RoleName, command: Command) -> _Turn:
+    request, brief = command.request, command.brief
+    if not isinstance(request, TurnAssigned) or request.role != role or brief is None:
+        raise ValueError(f"the {role} takes its own turns with a brief, not {request.kind}")
+
+    def text(sha: Sha | None) -> str:
+        return "" if sha is None else command.blobs[sha].decode("utf-8", "replace")
+
+    texts = Texts(
+        source=text(brief.incumbent_source),
+        plan=text(request.plan),
+        draft=text(request.draft),
+        complaint=request.complaint or "",
+        previous=text(request.previous),
+    )
+    return _Turn(request, brief, texts)
+
+
+def _ask(turn: _Turn) -> Ask:
+    return Ask(
+        kernel=turn.brief.kernel,
+        role=turn.request.role,
+        task=turn.request.task,
+        incumbent_source=turn.texts.source,
+        plan=turn.texts.plan,
+        tried=frozenset(turn.brief.tried),
+        bottleneck=turn.brief.bottleneck,
+        seed=turn.brief.seed,
+    )
+
+
+def _design_plan(parsed: PlanText) -> DesignPlan:
+    return DesignPlan(
+        hypothesis=parsed.hypothesis,
+        expected_speedup=parsed.expected_speedup,
+        plan=sha256(parsed.plan.encode()),
+        move=parsed.move,
+        cites=parsed.cites,
+    )
+
+
+def _draft(parsed: SourceText, normalized: Sha) -> Draft:
+    return Draft(
+        hypothesis=parsed.hypothesis,
+        expected_speedup=parsed.expected_speedup,
+        source=sha256(parsed.source.encode()),
+        normalized=normalized,
+        move=parsed.move,
+        cites=parsed.cites,
+    )
+
+
+def _failed(turn: _Turn, reason: str, spent: Spend) -> Answer:
+    return Answer(TurnFailed(turn=turn.request.turn, reason=reason, spent=spent))
+
+
+def _spent(completion: Completion) -> Spend:
+    return Spend(
+        model_calls=completion.n_calls,
+        tokens=completion.tokens_in + completion.tokens_out,
+        cost_usd=completion.cost_usd,
+    )
+
+
+def _spent_in_vain(turn: _Turn, error: ProviderError) -> Spend:
+    """A call left behind may have been paid for: it costs what was reserved for it."""
+    if not error.abandoned:
+        return Spend(model_calls=error.n_calls)
+    return turn.request.reserved.model_copy(update={"model_calls": error.n_calls})

@@ -1,0 +1,113 @@
+"""A worker of the screening pool: the cheap checks of one candidate, cheapest first."""
+
+import hashlib
+from collections.abc import Callable
+
+from actors.messages import Answer, Command
+from events.vocabulary import (
+    CandidateExamined,
+    FixtureReport,
+    ScreeningRequested,
+    Sha,
+    Stage,
+    StageReport,
+)
+from knowledge.claims import toolchain_digest
+from knowledge.rules import violated
+from targets.protocol import BuildFailed, Target
+
+
+def sha256(data: bytes) -> Sha:
+    """Name of a blob."""
+    return hashlib.sha256(data).hexdigest()
+
+
+class ScreeningWorker:
+    """Examines candidates one at a time and reports evidence; it decides nothing."""
+
+    def __init__(self, target: Target, clock: Callable[[], float]) -> None:
+        self._target, self._clock = target, clock
+
+    def handle(self, command: Command) -> Answer:
+        """Run the stages in order until one fails."""
+        request = command.request
+        if not isinstance(request, ScreeningRequested):
+            raise TypeError(f"a screening worker takes no {request.kind}")
+        examination = _Examination(self._target, self._clock, request)
+        examination.run(command.blobs[request.source].decode("utf-8", "replace"))
+        return examination.answer()
+
+
+class _Examination:
+    """The evidence of one candidate, as it comes in."""
+
+    def __init__(
+        self, target: Target, clock: Callable[[], float], request: ScreeningRequested
+    ) -> None:
+        self._target, self._clock, self._request = target, clock, request
+        self._stages: list[StageReport] = []
+        self._fixtures: tuple[FixtureReport, ...] = ()
+        self._failure: BuildFailed | None = None
+        self._artifact: bytes | None = None
+
+    def run(self, source: str) -> None:
+        """Examine until a stage fails."""
+        stages: tuple[tuple[Stage, Callable[[str], str]], ...] = (
+            ("duplicate", self._duplicate),
+            ("rule", self._rule),
+            ("build", self._build),
+            ("correctness", self._correctness),
+        )
+        for stage, examine in stages:
+            began = self._clock()
+            failure = examine(source)
+            took = self._clock() - began
+            passed = not failure
+            report = StageReport(stage=stage, passed=passed, detail=failure, wall_s=took)
+            self._stages.append(report)
+            if failure:
+                return
+
+    def answer(self) -> Answer:
+        """Put the evidence into one reply."""
+        diagnostics = self._failure.diagnostics.encode() if self._failure else None
+        blobs = [data for data in (self._artifact, diagnostics) if data is not None]
+        event = CandidateExamined(
+            candidate=self._request.candidate,
+            stages=tuple(self._stages),
+            fixtures=self._fixtures,
+            artifact=sha256(self._artifact) if self._artifact is not None else None,
+            diagnostics=sha256(diagnostics) if diagnostics is not None else None,
+            signature=self._failure.signature if self._failure else None,
+            snippet=self._failure.snippet if self._failure else "",
+            toolchain=toolchain_digest(self._target.fingerprint()),
+        )
+        return Answer(event, tuple(blobs))
+
+    def _duplicate(self, source: str) -> str:
+        twin = self._request.twin
+        return f"the same source as c{twin}" if twin is not None else ""
+
+    def _rule(self, source: str) -> str:
+        rule = violated(self._request.rules, self._target.normalize(source))
+        return f"breaks f{rule.fact}: {rule.signature}" if rule else ""
+
+    def _build(self, source: str) -> str:
+        built = self._target.build(self._request.kernel, source)
+        if isinstance(built, BuildFailed):
+            self._failure = built
+            return built.signature
+        self._artifact = built.artifact
+        return ""
+
+    def _correctness(self, source: str) -> str:
+        artifact = self._artifact or b""
+        seeds = self._request.fixture_seeds
+        results = self._target.check(self._request.kernel, artifact, seeds)
+        self._fixtures = tuple(
+            FixtureReport(fixture=r.fixture, margin=r.margin, detail=r.detail) for r in results
+        )
+        failed = next((r for r in results if not r.passed), None)
+        if failed is None:
+            return ""
+        return failed.detail or f"error {failed.margin or 0.0:.3g} of the tolerance"

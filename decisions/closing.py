@@ -1,0 +1,137 @@
+"""The end: when the search closes, the final pairs of each kernel, and the run's figures."""
+
+import math
+
+from decisions import turns
+from decisions.device import MAX_FAILURES, bound_job, next_job, request_pairs, reserve
+from decisions.due import Due
+from decisions.final import median_interval
+from events.projections.state import State
+from events.projections.tree import Status
+from events.vocabulary import KernelFinished, RunFinished, SearchClosed
+
+
+def close(state: State) -> Due | None:
+    """Close the search when a control failed, a budget is spent, or nothing is left to do."""
+    if state.closed:
+        return None
+    reason = _broken(state) or _spent(state) or _idle(state)
+    return Due(SearchClosed(reason=reason), (state.seq,)) if reason else None
+
+
+def _broken(state: State) -> str | None:
+    for kernel, branch in state.tree.branches.items():
+        for control, passed in state.ledger.of(kernel).controls.items():
+            if not passed:
+                return f"the harness cannot be trusted: {control} of {kernel} failed"
+        baseline = state.tree.nodes.get(branch.baseline or 0)
+        if baseline is not None and baseline.status is Status.REFUSED:
+            return f"the baseline of {kernel} was {baseline.reason}"
+    return None
+
+
+def _spent(state: State) -> str | None:
+    budget = state.begun.campaign.budget
+    kept = final_s(state)
+    if budget.wall_s is not None and state.spending.wall_s + kept >= budget.wall_s:
+        return "budget: wall_s"
+    if budget.device_s is not None:
+        committed = state.spending.committed.device_s
+        if state.ledger.running is None:
+            committed += max(
+                (reserve(k).device_s for k in state.ledger.kernels.values()), default=0
+            )
+        if committed + kept > budget.device_s:
+            return "budget: device_s"
+    return None
+
+
+def final_s(state: State) -> float:
+    """Device seconds that the final pairs of all kernels will take, as far as jobs are known."""
+    policy = state.begun.campaign.acceptance
+    total = 0.0
+    for kernel, branch in state.tree.branches.items():
+        ledger = state.ledger.of(kernel)
+        if branch.incumbent != branch.baseline and ledger.job_s is not None:
+            total += ledger.job_s * (1 + math.ceil(policy.final_pairs / policy.pairs_per_job))
+    return total
+
+
+def _idle(state: State) -> str | None:
+    """Nothing runs, nothing waits, and nobody can be asked."""
+    if state.pending or state.desk.threads or len(state.tree.branches) == 0:
+        return None
+    if any(branch.open for branch in state.tree.branches.values()) or state.tree.proposed:
+        return None
+    if next_job(state) is not None:
+        return None
+    if turns.remaining(state) <= 0:
+        return "max_candidates reached"
+    if turns.assign(state) is not None:
+        return None
+    for kernel in state.tree.branches:
+        task = turns.wanted(state, kernel)
+        if task is not None and (refusal := turns.cannot_ask(state, task)):
+            return refusal
+    return "nothing left to propose"
+
+
+def finish(state: State) -> Due | None:
+    """After closing: the final pairs and figures of each kernel, then the run's."""
+    if not state.closed or state.ledger.running is not None:
+        return None
+    if _broken(state):
+        return Due(RunFinished(geomean=None, reason=state.closed.reason), (state.seq,))
+    for kernel, branch in state.tree.branches.items():
+        if branch.finished is None:
+            return _final_job(state, kernel) or _final(state, kernel)
+    finals = [b.finished for b in state.tree.branches.values() if b.finished]
+    geomean = math.exp(math.fsum(math.log(f.speedup) for f in finals) / len(finals))
+    return Due(RunFinished(geomean=geomean, reason=state.closed.reason), (state.seq,))
+
+
+def _final_job(state: State, kernel: str) -> Due | None:
+    branch, ledger = state.tree.branches[kernel], state.ledger.of(kernel)
+    if branch.incumbent is None or branch.incumbent == branch.baseline:
+        return None
+    best = state.tree.incumbent(kernel)
+    if ledger.bound_of != best.candidate and ledger.bound_failures < MAX_FAILURES:
+        return bound_job(state, kernel)
+    policy = state.begun.campaign.acceptance
+    missing = policy.final_pairs - len(ledger.final)
+    if missing <= 0 or ledger.final_failures >= MAX_FAILURES:
+        return None
+    baseline = state.tree.nodes[branch.baseline or 0]
+    job = request_pairs(
+        state,
+        baseline,
+        best,
+        "final",
+        start=ledger.final_coins,
+        n=min(missing, policy.pairs_per_job),
+        reasons="fresh pairs of the best version against the baseline",
+    )
+    return Due(job, (best.decided or best.proposed,))
+
+
+def _final(state: State, kernel: str) -> Due:
+    branch, ledger = state.tree.branches[kernel], state.ledger.of(kernel)
+    ratios = [pair.incumbent_s / pair.candidate_s for pair in ledger.final]
+    speedup, low, high = median_interval(ratios) if ratios else (1.0, 1.0, 1.0)
+    best = branch.incumbent or 0
+    if ratios:
+        reason = f"median of {len(ratios)} fresh pairs"
+    elif best == branch.baseline:
+        reason = "no candidate was accepted"
+    else:
+        reason = "the final pairs could not be taken, so no speed-up is claimed"
+    finished = KernelFinished(
+        kernel=kernel,
+        best=best,
+        speedup=speedup,
+        low=low,
+        high=high,
+        time_over_bound=ledger.time_over_bound if ledger.bound_of == best else None,
+        reason=reason,
+    )
+    return Due(finished, tuple(ledger.final_seqs) or (state.seq,))

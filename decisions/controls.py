@@ -1,0 +1,115 @@
+"""Controls of the machinery itself: lost work, canaries, the sentinel."""
+
+from decisions import acceptance
+from decisions.capital import Scale, scale
+from decisions.device import MAX_FAILURES
+from decisions.due import Due
+from events.projections.state import State, work_id
+from events.projections.tree import Node, Status
+from events.vocabulary import (
+    HarnessChecked,
+    MeasurementRequested,
+    ScreeningRequested,
+    TurnAssigned,
+    WorkAbandoned,
+)
+
+MAX_LOSSES = 2
+SENTINEL_LIMIT = 1000.0
+"""Capital of an A/A comparison above which the harness is broken."""
+
+
+def reissue(state: State) -> Due | None:
+    """Issue lost work again, and give it up when its actor was lost with it too often.
+
+    Device jobs are never given up here: their job is the same, with the same coins, because
+    nobody has seen a reading of the lost one.
+    """
+    for seq, request in state.lost.items():
+        n_losses = state.losses.get(work_id(request), 0)
+        if n_losses < MAX_LOSSES or isinstance(request, MeasurementRequested):
+            return Due(request, (seq,))
+        abandoned = WorkAbandoned(
+            work=work_id(request),
+            candidate=request.candidate if isinstance(request, ScreeningRequested) else None,
+            turn=request.turn if isinstance(request, TurnAssigned) else None,
+            reason=f"lost with its actor {n_losses} times",
+        )
+        return Due(abandoned, (seq,))
+    return None
+
+
+def check(state: State) -> Due | None:
+    """Say what a canary or the last A/A pairs show of the harness."""
+    for kernel, branch in state.tree.branches.items():
+        for candidate in branch.nodes[:3]:
+            node = state.tree.nodes[candidate]
+            if node.form == "canary_wrong" and node.status in (Status.REFUSED, Status.QUEUED):
+                return _wrong(node)
+            if node.form == "canary_slow" and node.status in (Status.REFUSED, Status.QUEUED):
+                due = _slow(state, node)
+                if due:
+                    return due
+        due = _sentinel(state, kernel)
+        if due:
+            return due
+    return None
+
+
+def _wrong(node: Node) -> Due:
+    refusal = node.reason.removeprefix("refused at ")
+    passed = node.status is Status.REFUSED and refusal.startswith("correctness")
+    reason = f"the known-wrong canary was refused at {refusal}" if passed else (
+        f"the known-wrong canary was not refused for being wrong: {node.reason}"
+    )  # fmt: skip
+    checked = HarnessChecked(
+        kernel=node.kernel, control="canary_wrong", passed=passed, reason=reason
+    )
+    return Due(checked, (node.decided or 0,))
+
+
+def _slow(state: State, node: Node) -> Due | None:
+    if node.status is Status.REFUSED:
+        outcome, reason = "refused", node.reason
+    elif node.failed is not None:
+        outcome, reason = "failed", node.failed.reason
+    elif node.pairs and node.scale:
+        policy = state.begun.campaign.acceptance
+        verdict = acceptance.judge(node.pairs, _scale(node), policy, policy.start_price)
+        outcome, reason = verdict.outcome, verdict.reason
+    else:
+        return None
+    if outcome == "continue":
+        return None
+    checked = HarnessChecked(
+        kernel=node.kernel,
+        control="canary_slow",
+        passed=outcome == "reject",
+        reason=f"the known-slow canary: {reason}",
+    )
+    return Due(checked, tuple(node.evidence) or (node.decided or 0,))
+
+
+def _scale(node: Node) -> Scale:
+    pair, slot = node.scale or (1.0, 0.0)
+    return Scale(pair=pair, slot=slot)
+
+
+def _sentinel(state: State, kernel: str) -> Due | None:
+    """Test the A/A pairs of one incumbent right after new ones came in."""
+    ledger = state.ledger.of(kernel)
+    if ledger.noise_failures >= MAX_FAILURES and ledger.controls.get("sentinel", True):
+        reason = f"{ledger.noise_failures} A/A jobs failed"
+        return Due(_suspect(kernel, reason), (state.seq,))
+    if not ledger.aa_seqs or ledger.aa_seqs[-1] != state.seq:
+        return None
+    for incumbent, pairs in ledger.aa.items():
+        capitals = acceptance.sentinel(tuple(pairs), scale(tuple(pairs)))
+        if max(capitals) > SENTINEL_LIMIT and ledger.controls.get("sentinel", True):
+            reason = f"c{incumbent} differs from its own copy: capital {max(capitals):.0f}"
+            return Due(_suspect(kernel, reason), tuple(ledger.aa_seqs[-4:]))
+    return None
+
+
+def _suspect(kernel: str, reason: str) -> HarnessChecked:
+    return HarnessChecked(kernel=kernel, control="sentinel", passed=False, reason=reason)

@@ -1,0 +1,60 @@
+"""What the knowledge keeper should learn from next."""
+
+from decisions.device import kernel_scale
+from decisions.due import Due
+from events.projections.state import State
+from events.vocabulary import LearningRequested
+
+
+def request(state: State) -> Due | None:
+    """Ask for the fact that new evidence allows: noise, bound, or a rule from a build failure."""
+    for kernel in state.tree.branches:
+        due = _noise(state, kernel) or _bound(state, kernel)
+        if due:
+            return due
+    return _rule(state)
+
+
+def _noise(state: State, kernel: str) -> Due | None:
+    ledger = state.ledger.of(kernel)
+    n_pairs = sum(len(pairs) for pairs in ledger.aa.values())
+    wanted = state.begun.campaign.acceptance.noise_pairs
+    if f"{kernel}:noise" in state.knowledge.asked or n_pairs < wanted:
+        return None
+    known = kernel_scale(state, kernel, state.tree.incumbent(kernel).candidate)
+    figures = {"pair_sd_pct": known.pair, "slot_pct": known.slot, "n_pairs": float(n_pairs)}
+    evidence = tuple(ledger.aa_seqs)
+    request = LearningRequested(kernel=kernel, topic="noise", figures=figures)
+    return Due(request, evidence)
+
+
+def _bound(state: State, kernel: str) -> Due | None:
+    ledger = state.ledger.of(kernel)
+    if f"{kernel}:bound" in state.knowledge.asked or ledger.bound_seq is None:
+        return None
+    figures = {f"{name}_s": seconds for name, seconds in ledger.bounds_s.items()}
+    figures["weight_bytes"] = float(state.begun.cards[kernel].weight_bytes)
+    evidence = (ledger.bound_seq,)
+    request = LearningRequested(kernel=kernel, topic="bound", figures=figures)
+    return Due(request, evidence)
+
+
+def _rule(state: State) -> Due | None:
+    for seq, candidate in state.knowledge.unread.items():
+        node = state.tree.nodes[candidate]
+        branch = state.tree.branches[node.kernel]
+        if node.examined is None or branch.incumbent is None:
+            continue
+        good = dict.fromkeys((state.begun.sources[node.kernel].baseline,
+                              state.tree.incumbent(node.kernel).source))  # fmt: skip
+        request = LearningRequested(
+            kernel=node.kernel,
+            topic="rule",
+            diagnostics=node.examined.diagnostics,
+            source=node.source,
+            signature=node.examined.signature or "",
+            snippet=node.examined.snippet,
+            known_good=tuple(good),
+        )
+        return Due(request, (seq,))
+    return None

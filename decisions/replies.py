@@ -1,0 +1,313 @@
+"""Reads a role's reply: tagged text in, a value or an exact complaint out. Never raises."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from events.vocabulary import Analysis, Complaint, Nothing, Review
+
+Task = Literal["design", "implement", "analyse", "step", "review"]
+
+MAX_REPLY_BYTES = 1 << 20
+MAX_SOURCE_BYTES = 1 << 18
+MAX_SENTENCE = 2000
+"""Characters of a text that is recorded inline and shown in later prompts."""
+MAX_EDITS = 100
+MAX_CITES = 50
+
+_PROPOSAL = frozenset({"hypothesis", "speedup", "cites", "move"})
+_TAKES: Mapping[str, frozenset[str]] = {
+    "design": _PROPOSAL | {"plan"},
+    "implement": _PROPOSAL | {"source"},
+    "step": _PROPOSAL | {"edit"},
+    "analyse": frozenset({"bottleneck", "advice"}),
+    "review": frozenset({"review", "reason"}),
+}
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "design": ("hypothesis", "plan"),
+    "implement": ("hypothesis", "source"),
+    "step": ("hypothesis", "edit"),
+    "analyse": ("bottleneck", "advice"),
+    "review": ("review", "reason"),
+}
+_TAGS = sorted(frozenset().union(*_TAKES.values()) | {"nothing", "think"})
+# A tag named in prose, in backticks, is not an answer.
+_OPEN = re.compile(rf"(?<!`)<({'|'.join(_TAGS)})((?:\s[^<>]*)?)>")
+
+_SITES = re.compile(r"""\s*sites\s*=\s*["']?([0-9]{1,6})["']?\s*""")
+
+
+@dataclass(frozen=True)
+class PlanText:
+    """A whole-kernel design in words."""
+
+    hypothesis: str
+    expected_speedup: float | None
+    plan: str
+    move: str
+    cites: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A complete source, written whole or made by edits of the parent's."""
+
+    hypothesis: str
+    expected_speedup: float | None
+    source: str
+    move: str
+    cites: tuple[str, ...]
+
+
+Parsed = PlanText | SourceText | Analysis | Review | Complaint | Nothing
+
+
+@dataclass(frozen=True)
+class _Part:
+    tag: str
+    attributes: str
+    body: str
+
+
+class _BadReplyError(Exception):
+    """A rule of the format is broken; caught in `parse`, the only caller."""
+
+
+def parse(task: Task, reply: str, parent_source: str) -> Parsed:
+    """Read ``reply`` as an answer to ``task``.
+
+    Args:
+        task: decides which tags are taken and which are needed.
+        reply: the whole reply; text outside the tags and in ``<think>`` is ignored.
+        parent_source: what the edits of a ``step`` are applied to.
+
+    Returns:
+        The answer, or a `Complaint` whose reason tells the author what to change.
+    """
+    try:
+        return _read(task, _parts(reply), parent_source)
+    except _BadReplyError as e:
+        return Complaint(reason=str(e))
+
+
+def _parts(reply: str) -> list[_Part]:
+    """Split into top-level tags, in order; a tag inside another one's body is text."""
+    if _n_bytes(reply) > MAX_REPLY_BYTES:
+        raise _BadReplyError(f"the reply is longer than {MAX_REPLY_BYTES >> 10} KB; shorten it")
+    if "\0" in reply:
+        raise _BadReplyError("the reply contains a NUL character; remove it")
+    text = reply.encode("utf-8", "replace").decode().replace("\r\n", "\n")
+    parts: list[_Part] = []
+    position = 0
+    while found := _OPEN.search(text, position):
+        tag = found[1]
+        end = text.find(f"</{tag}>", found.end())
+        if end < 0:
+            raise _BadReplyError(f"<{tag}> is not closed; end it with </{tag}>")
+        parts.append(_Part(tag, found[2], text[found.end() : end]))
+        position = end + len(tag) + 3
+    return [part for part in parts if part.tag != "think"]
+
+
+def _read(task: Task, parts: list[_Part], parent_source: str) -> Parsed:
+    tags = [part.tag for part in parts]
+    if tags == ["nothing"]:
+        return Nothing(reason=_sentence(parts[0]))
+    _check_tags(task, tags)
+    texts = {part.tag: part for part in parts}
+    match task:
+        case "analyse":
+            return Analysis(
+                bottleneck=_sentence(texts["bottleneck"]), advice=_sentence(texts["advice"])
+            )
+        case "review":
+            return Review(go=_go(texts["review"]), reason=_sentence(texts["reason"]))
+        case "design":
+            plan = texts["plan"].body.strip()
+            _check_size("plan", plan)
+            return PlanText(*_claim(texts), plan, *_origin(texts))
+        case "implement":
+            source = _unwrapped(texts["source"].body)
+            _check_size("source", source)
+            return SourceText(*_claim(texts), source, *_origin(texts))
+        case "step":
+            source = _edited(parent_source, [part for part in parts if part.tag == "edit"])
+            return SourceText(*_claim(texts), source, *_origin(texts))
+
+
+def _check_tags(task: Task, tags: list[str]) -> None:
+    if "nothing" in tags:
+        raise _BadReplyError("<nothing> stands alone; send it or an answer, not both")
+    for tag in tags:
+        if tag not in _TAKES[task]:
+            takes = ", ".join(f"<{t}>" for t in sorted(_TAKES[task]))
+            raise _BadReplyError(f"a reply to {task!r} has no <{tag}>; it takes {takes}")
+        if tag != "edit" and tags.count(tag) > 1:
+            raise _BadReplyError(f"<{tag}> appears {tags.count(tag)} times; send it once")
+    for tag in _NEEDS[task]:
+        if tag not in tags:
+            raise _BadReplyError(
+                f"<{tag}> is missing; add <{tag}>...</{tag}>, or answer <nothing>why</nothing>"
+            )
+
+
+def _claim(texts: Mapping[str, _Part]) -> tuple[str, float | None]:
+    return _sentence(texts["hypothesis"]), _speedup(texts.get("speedup"))
+
+
+def _origin(texts: Mapping[str, _Part]) -> tuple[str, tuple[str, ...]]:
+    move = texts.get("move")
+    return "" if move is None else _sentence(move), _cites(texts.get("cites"))
+
+
+def _sentence(part: _Part) -> str:
+    text = " ".join(part.body.split())
+    if not text:
+        raise _BadReplyError(f"<{part.tag}> is empty; write its text")
+    if len(text) > MAX_SENTENCE:
+        raise _BadReplyError(
+            f"<{part.tag}> has {len(text)} characters; write at most {MAX_SENTENCE}"
+        )
+    return text
+
+
+def _speedup(part: _Part | None) -> float | None:
+    if part is None:
+        return None
+    try:
+        value = float(part.body.strip().rstrip("x"))
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise _BadReplyError(
+            "<speedup> is not a positive number; write one such as 1.3, or leave the tag out"
+        )
+    return value
+
+
+def _cites(part: _Part | None) -> tuple[str, ...]:
+    if part is None:
+        return ()
+    ids = tuple(dict.fromkeys(part.body.replace(",", " ").split()))
+    if len(ids) > MAX_CITES:
+        raise _BadReplyError(f"<cites> has {len(ids)} ids; name at most {MAX_CITES}")
+    for cited in ids:
+        if not re.fullmatch(r"f[0-9]{1,9}", cited):
+            raise _BadReplyError(
+                f"<cites> has {cited[:40]!r}; list fact ids such as f3, f7, or leave the tag out"
+            )
+    return ids
+
+
+def _go(part: _Part) -> bool:
+    word = part.body.strip().lower()
+    if word not in {"go", "stop"}:
+        raise _BadReplyError("<review> is neither 'go' nor 'stop'; write one of the two")
+    return word == "go"
+
+
+def _check_size(tag: str, text: str) -> None:
+    if not text.strip():
+        raise _BadReplyError(f"<{tag}> is empty; write the whole {tag}")
+    if _n_bytes(text) > MAX_SOURCE_BYTES:
+        raise _BadReplyError(f"<{tag}> is longer than {MAX_SOURCE_BYTES >> 10} KB; shorten it")
+
+
+def _n_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+# ---- edits ---------------------------------------------------------------------------------
+
+
+def _edited(parent_source: str, edits: list[_Part]) -> str:
+    """Apply ``edits`` in order, each to the result of the one before."""
+    if len(edits) > MAX_EDITS:
+        raise _BadReplyError(f"{len(edits)} edits are too many for one step; make it smaller")
+    result = parent_source
+    for number, edit in enumerate(edits, start=1):
+        try:
+            result = _apply(result, edit)
+        except _BadReplyError as e:
+            raise _BadReplyError(f"edit {number}: {e}") from e
+    if result == parent_source:
+        raise _BadReplyError("the edits change nothing; make <replace> differ from <search>")
+    if not result.strip():
+        raise _BadReplyError("the edits remove the whole source; keep a complete kernel")
+    return result
+
+
+def _apply(source: str, edit: _Part) -> str:
+    wanted = _sites(edit.attributes)
+    search, replace = _search_replace(edit.body)
+    if not search:
+        raise _BadReplyError("<search> is empty; copy the text to change from the source")
+    found = source.count(search)
+    if found != wanted:
+        raise _BadReplyError(_mismatch(search, found, wanted))
+    grown = _n_bytes(source) + found * (_n_bytes(replace) - _n_bytes(search))
+    if grown > MAX_SOURCE_BYTES:
+        raise _BadReplyError(f"the source grows beyond {MAX_SOURCE_BYTES >> 10} KB; shorten it")
+    return source.replace(search, replace)
+
+
+def _sites(attributes: str) -> int:
+    if not attributes.strip():
+        return 1
+    found = _SITES.fullmatch(attributes)
+    if found is None or int(found[1]) == 0:
+        raise _BadReplyError('its attribute is not sites="N" with N from 1; write sites="1"')
+    return int(found[1])
+
+
+def _search_replace(body: str) -> tuple[str, str]:
+    # String methods, not a pattern: a hostile body must not cost quadratic time.
+    before, search_tag, rest = body.partition("<search>")
+    search, search_end, rest = rest.partition("</search>")
+    between, replace_tag, rest = rest.partition("<replace>")
+    replace, replace_end, after = rest.partition("</replace>")
+    whole = search_tag and search_end and replace_tag and replace_end
+    if not whole or (before + between + after).strip():
+        raise _BadReplyError(
+            "it is not one <search>...</search> followed by one <replace>...</replace>; "
+            "write one <edit> per change"
+        )
+    return _block(search), _block(replace)
+
+
+def _block(text: str) -> str:
+    """Text that starts on its own line is that block of lines; any other is taken exactly."""
+    fenced = _fence_body(text)
+    if fenced is not None:
+        return fenced.removesuffix("\n")
+    if not text.startswith("\n"):
+        return text
+    lines, _, last = text[1:].rpartition("\n")
+    return text[1:] if last.strip() else lines
+
+
+def _mismatch(search: str, found: int, wanted: int) -> str:
+    shown = search.strip().partition("\n")[0][:80]
+    remedy = (
+        "copy <search> exactly from the source, spacing included"
+        if found == 0
+        else f'lengthen <search> until it is unique, or write sites="{found}"'
+    )
+    return f"<search> starting {shown!r} is found at {found} sites, expected {wanted}; {remedy}"
+
+
+def _unwrapped(text: str) -> str:
+    """Remove a Markdown fence around a source, or else its leading newline."""
+    fenced = _fence_body(text)
+    return text.removeprefix("\n") if fenced is None else fenced
+
+
+def _fence_body(text: str) -> str | None:
+    first, _, rest = text.strip().partition("\n")
+    ticks = first[: len(first) - len(first.lstrip("`"))]
+    body = rest.removesuffix(ticks)
+    if len(ticks) < 3 or "`" in first[len(ticks) :] or body == rest:
+        return None
+    return body if not body or body.endswith("\n") else None

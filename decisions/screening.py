@@ -1,0 +1,103 @@
+"""The screening gate: what is screened next, and the verdict on its evidence."""
+
+from decisions.coins import secret_int
+from decisions.due import Due
+from events.projections.state import State
+from events.projections.tree import Node
+from events.vocabulary import (
+    CandidateExamined,
+    CandidateScreened,
+    RuleRef,
+    ScreeningRequested,
+    Stage,
+)
+
+STAGES: tuple[Stage, ...] = ("duplicate", "rule", "build", "correctness")
+
+
+def request(state: State) -> Due | None:
+    """Send the oldest proposed candidate to the pool, two per worker at most at a time."""
+    n_busy = sum(isinstance(r, ScreeningRequested) for r in state.pending.values())
+    if state.closed or n_busy >= 2 * state.begun.campaign.screening.workers:
+        return None
+    for candidate in state.tree.proposed:
+        node = state.tree.nodes[candidate]
+        return Due(_request(state, node), (node.proposed,))
+    return None
+
+
+def _request(state: State, node: Node) -> ScreeningRequested:
+    first = state.tree.by_normalized[f"{node.kernel}:{node.normalized}"]
+    return ScreeningRequested(
+        candidate=node.candidate,
+        kernel=node.kernel,
+        source=node.source,
+        twin=first if first != node.candidate else None,
+        rules=rules(state, node.kernel) if node.is_search else (),
+        fixture_seeds=fixture_seeds(state),
+    )
+
+
+def rules(state: State, kernel: str) -> tuple[RuleRef, ...]:
+    """The legality rules of a kernel that can refuse a source before it is built."""
+    return tuple(
+        RuleRef(fact=number, signature=fact.signature, snippet=fact.snippet)
+        for number, fact in state.knowledge.of(kernel).items()
+        if fact.topic == "rule" and fact.snippet
+    )
+
+
+def fixture_seeds(state: State) -> tuple[int, ...]:
+    """Seeds of the correctness fixtures; the last is held out: it comes from the secret seed."""
+    start = state.begun
+    n_open = start.campaign.screening.fixtures - 1
+    open_seeds = tuple(start.campaign.seed + i for i in range(n_open))
+    return (*open_seeds, secret_int(start.secret_seed, "held-out fixture"))
+
+
+def verdict(state: State) -> Due | None:
+    """Decide about the candidate whose evidence has waited longest."""
+    for candidate in state.tree.examined:
+        node = state.tree.nodes[candidate]
+        if node.examined is None:
+            raise LookupError(f"c{candidate} has no evidence")
+        n_fixtures = state.begun.campaign.screening.fixtures
+        return Due(gate(node.examined, n_fixtures), tuple(node.evidence))
+    return None
+
+
+def gate(evidence: CandidateExamined, n_fixtures: int) -> CandidateScreened:
+    """Judge screening evidence.
+
+    A candidate passes if all stages ran and passed, and every fixture has a margin of at most 1.
+    The fixtures' own figures decide, not what the worker made of them.
+    """
+    by_stage = {report.stage: report for report in evidence.stages}
+
+    def refused(stage: Stage, reason: str) -> CandidateScreened:
+        return CandidateScreened(
+            candidate=evidence.candidate, passed=False, stage=stage, reason=reason
+        )
+
+    for stage in STAGES:
+        report = by_stage.get(stage)
+        if report is None:
+            return refused(stage, "no evidence of this stage")
+        if not report.passed and stage != "correctness":
+            return refused(stage, report.detail)
+    for fixture in evidence.fixtures:
+        if fixture.detail or fixture.margin is None:
+            return refused("correctness", f"{fixture.fixture}: {fixture.detail or 'no outputs'}")
+        if fixture.margin > 1.0:
+            return refused(
+                "correctness", f"{fixture.fixture}: error {fixture.margin:.3g} of the tolerance"
+            )
+    if len(evidence.fixtures) < n_fixtures:
+        return refused("correctness", f"only {len(evidence.fixtures)} of {n_fixtures} fixtures ran")
+    worst = max(f.margin or 0.0 for f in evidence.fixtures)
+    return CandidateScreened(
+        candidate=evidence.candidate,
+        passed=True,
+        stage=None,
+        reason=f"correct on {n_fixtures} fixtures, worst error {worst:.2f} of the tolerance",
+    )

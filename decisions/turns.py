@@ -1,0 +1,233 @@
+"""Who is asked next: the threads of role turns that end in a candidate.
+
+A design: architect, implementer, reviewer. A step: analyst (once per best version), optimizer,
+reviewer. A reply that cannot be used gets one repair turn with the exact complaint.
+"""
+
+from decisions.due import Due
+from events.campaign import RoleName
+from events.projections.desk import Thread
+from events.projections.state import State
+from events.projections.tree import Node
+from events.vocabulary import (
+    Analysis,
+    CandidateProposed,
+    Complaint,
+    DesignPlan,
+    Draft,
+    Nothing,
+    Review,
+    RoleReplied,
+    Sha,
+    Spend,
+    TurnAssigned,
+    TurnDropped,
+    TurnFailed,
+)
+
+PROMPT_TOKENS = 24_000
+"""What a prompt may take, for the reservation; the settlement has the provider's own count."""
+MAX_FAILURES = 12
+"""Threads in a row without a candidate after which a kernel is no longer asked about."""
+TASKS: dict[str, RoleName] = {
+    "design": "architect",
+    "implement": "implementer",
+    "analyse": "analyst",
+    "step": "optimizer",
+    "review": "reviewer",
+}
+THINKING = ("design", "analyse", "step")
+"""Tasks that look at what was tried: one of them per kernel at a time, so that none repeats."""
+
+
+def proceed(state: State) -> Due | None:
+    """Take the next step of a thread whose last turn has a reply."""
+    for number in state.desk.replied:
+        thread = state.desk.threads[number]
+        because = (thread.reply_seq,)
+        if state.closed:
+            return _drop(thread, "the search is closed", because)
+        best = state.tree.branches[thread.kernel].incumbent
+        if thread.form == "step" and thread.turn.parent != best:
+            return _drop(thread, f"c{best} has replaced c{thread.turn.parent}", because)
+        match thread.reply:
+            case TurnFailed(reason=reason):
+                return _drop(thread, reason, because)
+            case RoleReplied() as reply:
+                return _answer(state, thread, reply, because)
+            case None:
+                raise LookupError(f"thread {number} has no reply")
+    return None
+
+
+def _answer(state: State, thread: Thread, reply: RoleReplied, because: tuple[int, ...]) -> Due:
+    match reply.outcome:
+        case DesignPlan(plan=plan):
+            return _next(state, thread, "implement", because, plan=plan)
+        case Analysis():
+            return _next(state, thread, "step", because)
+        case Draft(source=source):
+            return _next(state, thread, "review", because, draft=source)
+        case Review(go=True):
+            return _propose(state, thread, because)
+        case Review(reason=reason):
+            return _drop(thread, f"the reviewer said stop: {reason}", because)
+        case Nothing(reason=reason):
+            return _drop(thread, reason, because)
+        case Complaint(reason=reason):
+            if thread.turn.attempt >= state.begun.campaign.search.repairs:
+                return _drop(thread, f"cannot be used after repair: {reason}", because)
+            return _repair(state, thread, reply, reason, because)
+
+
+def _drop(thread: Thread, reason: str, because: tuple[int, ...]) -> Due:
+    return Due(TurnDropped(turn=thread.turn.turn, reason=reason), because)
+
+
+def _next(
+    state: State,
+    thread: Thread,
+    task: str,
+    because: tuple[int, ...],
+    *,
+    plan: Sha | None = None,
+    draft: Sha | None = None,
+) -> Due:
+    if refusal := cannot_ask(state, task):
+        return _drop(thread, refusal, because)
+    turn = _turn(state, thread.kernel, task, thread.thread, f"thread {thread.thread} goes on")
+    parent = thread.turn.parent
+    update = {"plan": plan or thread.turn.plan, "draft": draft, "parent": parent}
+    return Due(turn.model_copy(update=update), because)
+
+
+def _repair(
+    state: State, thread: Thread, reply: RoleReplied, complaint: str, because: tuple[int, ...]
+) -> Due:
+    if refusal := cannot_ask(state, thread.turn.task):
+        return _drop(thread, refusal, because)
+    update = {
+        "turn": state.desk.n_turns + 1,
+        "attempt": thread.turn.attempt + 1,
+        "complaint": complaint,
+        "previous": reply.reply,
+        "reasons": "one repair turn with the exact complaint",
+    }
+    return Due(thread.turn.model_copy(update=update), because)
+
+
+def _propose(state: State, thread: Thread, because: tuple[int, ...]) -> Due:
+    draft = thread.draft
+    if draft is None or thread.draft_seq is None:
+        raise LookupError(f"thread {thread.thread} was reviewed without a draft")
+    proposal = CandidateProposed(
+        candidate=state.tree.next_id,
+        kernel=thread.kernel,
+        form=thread.form,
+        parent=thread.turn.parent,
+        hypothesis=draft.hypothesis,
+        expected_speedup=draft.expected_speedup,
+        source=draft.source,
+        normalized=draft.normalized,
+        move=draft.move,
+        cites=draft.cites,
+        author=thread.author,
+        turn=thread.turn.turn,
+    )
+    return Due(proposal, (thread.draft_seq, *because))
+
+
+def assign(state: State) -> Due | None:
+    """Start a thread for the kernel with the fewest candidates on their way."""
+    if state.closed or remaining(state) <= 0:
+        return None
+    kernels = sorted(state.tree.branches, key=lambda k: (_in_flight(state, k), k))
+    for kernel in kernels:
+        task = wanted(state, kernel)
+        if task is None or cannot_ask(state, task):
+            continue
+        if _in_flight(state, kernel) >= state.begun.campaign.search.in_flight or _thinking(
+            state, kernel
+        ):
+            continue
+        number = state.desk.n_turns + 1
+        turn = _turn(state, kernel, task, number, f"{_in_flight(state, kernel)} on their way")
+        best = state.tree.incumbent(kernel)
+        return Due(turn, (_since(best),))
+    return None
+
+
+def remaining(state: State) -> int:
+    """Candidates that may still be proposed, those of open threads taken off."""
+    limit = state.begun.campaign.search.max_candidates
+    return limit - state.tree.n_search - len(state.desk.threads)
+
+
+def wanted(state: State, kernel: str) -> str | None:
+    """The task of the next thread: designs and steps take turns once there is a best version.
+
+    None when there is nothing to ask about: no baseline yet, nothing left to propose, or too many
+    threads in a row without a candidate.
+    """
+    branch, desk = state.tree.branches[kernel], state.desk.of(kernel)
+    if branch.incumbent is None or desk.failures >= MAX_FAILURES:
+        return None
+    n_designs = branch.n_designs + sum(
+        t.kernel == kernel and t.form == "design" for t in state.desk.threads.values()
+    )
+    design = not desk.no_designs and n_designs < state.begun.campaign.search.max_designs
+    step = branch.incumbent != branch.baseline and branch.incumbent not in desk.no_steps
+    if design and (not step or n_designs <= branch.n_steps):
+        return "design"
+    if step:
+        return "step" if branch.incumbent in desk.analyses else "analyse"
+    return None
+
+
+def cannot_ask(state: State, task: str) -> str | None:
+    """Why a budget forbids one more turn of ``task``, or None."""
+    budget = state.begun.campaign.budget
+    committed = state.spending.committed
+    cost = reservation(state, task)
+    for name in ("model_calls", "tokens", "cost_usd"):
+        limit, price = getattr(budget, name), getattr(cost, name)
+        if limit is not None and price > 0 and getattr(committed, name) + price > limit:
+            return f"budget: {name}"
+    return None
+
+
+def reservation(state: State, task: str) -> Spend:
+    """The most that one turn can cost; the catalogue costs nothing."""
+    model = state.begun.campaign.models.of(TASKS[task])
+    if model.provider == "catalogue":
+        return Spend()
+    usd = PROMPT_TOKENS * model.usd_per_million_in + model.max_tokens * model.usd_per_million_out
+    return Spend(model_calls=1, tokens=PROMPT_TOKENS + model.max_tokens, cost_usd=usd / 1e6)
+
+
+def _turn(state: State, kernel: str, task: str, thread: int, reasons: str) -> TurnAssigned:
+    return TurnAssigned.model_validate(
+        {
+            "turn": state.desk.n_turns + 1,
+            "kernel": kernel,
+            "role": TASKS[task],
+            "task": task,
+            "parent": state.tree.incumbent(kernel).candidate,
+            "thread": thread,
+            "reserved": reservation(state, task),
+            "reasons": reasons,
+        }
+    )
+
+
+def _in_flight(state: State, kernel: str) -> int:
+    threads = sum(t.kernel == kernel for t in state.desk.threads.values())
+    return len(state.tree.branches[kernel].open) + threads
+
+
+def _thinking(state: State, kernel: str) -> bool:
+    return any(t.kernel == kernel and t.turn.task in THINKING for t in state.desk.threads.values())
+
+
+def _since(best: Node) -> int:
+    return best.decided if best.decided is not None else best.proposed

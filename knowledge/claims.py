@@ -1,0 +1,82 @@
+"""Words facts as one sentence each, as prompts show them. Pure."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from knowledge.rules import Derivation
+
+_MAX_QUOTE = 300
+
+
+def bound_figures(figures: Mapping[str, float]) -> dict[str, float]:
+    """Add the bound to what the load-only variants measured.
+
+    Args:
+        figures: ``<variant>_s`` seconds per launch of each variant, ``weight_bytes``.
+
+    Returns:
+        ``figures`` with ``bound_s``, the fastest variant, and ``rate_gb_s`` (1e9 bytes/s).
+
+    Raises:
+        ValueError: there is no variant, or no ``weight_bytes``.
+    """
+    times_s = [value for name, value in figures.items() if name.endswith("_s")]
+    if not times_s or "weight_bytes" not in figures:
+        raise ValueError(f"a bound needs '<variant>_s' and 'weight_bytes', not {sorted(figures)}")
+    bound_s = min(times_s)
+    rate_gb_s = figures["weight_bytes"] / bound_s / 1e9
+    return {**figures, "bound_s": bound_s, "rate_gb_s": rate_gb_s}
+
+
+def bound_claim(figures: Mapping[str, float]) -> str:
+    """Word the result of `bound_figures`."""
+    variants = sorted(n for n in figures if n.endswith("_s") and n not in ("bound_s", "rate_gb_s"))
+    fastest = min(variants, key=lambda name: figures[name]).removesuffix("_s")
+    return (
+        f"Moving the {figures['weight_bytes'] / 1e6:.4g} MB of weights alone takes "
+        f"{figures['bound_s'] * 1e3:.4g} ms on this device ({figures['rate_gb_s']:.3g} GB/s, "
+        f"load-only variant {fastest}): no version can be faster."
+    )
+
+
+def noise_claim(figures: Mapping[str, float]) -> str:
+    """Word what pairs of one version with itself measured.
+
+    Args:
+        figures: ``pair_sd_pct`` scale of a pair, ``slot_pct`` effect of running first, both in
+            log-percent; ``n_pairs``.
+
+    Raises:
+        KeyError: a figure is missing.
+    """
+    return (
+        f"Two runs of one version differ by {figures['pair_sd_pct']:.3g} log-percent within a pair "
+        f"(robust scale over {figures['n_pairs']:.0f} pairs); running first changes a time by "
+        f"{figures['slot_pct']:+.3g}: a smaller effect needs many pairs to be seen."
+    )
+
+
+def rule_claim(derived: Derivation, signature: str, diagnostics: str) -> str:
+    """Say what the toolchain refused, and whether sources are refused on it from now on."""
+    said = _quote(_first_error(diagnostics) or signature)
+    if derived.snippet:
+        return f"A source that contains `{_quote(derived.snippet)}` does not build: {said}"
+    return f"A build failed with: {said} (no rule: {derived.doubt})"
+
+
+def toolchain_digest(fingerprint: Mapping[str, str]) -> str:
+    """Return the SHA-256, hex, of a fingerprint in canonical JSON: equal means comparable."""
+    text = json.dumps(dict(fingerprint), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _first_error(diagnostics: str) -> str:
+    lines = [line for line in diagnostics.splitlines() if line.strip()]
+    errors = (line for line in lines if "error" in line.lower())
+    return next(errors, lines[0] if lines else "")
+
+
+def _quote(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MAX_QUOTE else line[: _MAX_QUOTE - 3] + "..."

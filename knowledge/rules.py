@@ -1,0 +1,54 @@
+"""Legality rules derived from failed builds. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from events.vocabulary import RuleRef
+
+MIN_SNIPPET = 4
+"""Shorter texts (a brace, an operator) say nothing about what the toolchain refuses."""
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """What a failed build teaches: a predicate, or why there is none."""
+
+    snippet: str
+    """"" if the failure is only worth a claim."""
+    doubt: str
+    """Why no source is refused on it; "" with a snippet."""
+
+
+def learn(snippet: str, source: str, known_good: Sequence[str]) -> Derivation:
+    """Decide whether a failed build gives a rule.
+
+    Args:
+        snippet: smallest offending text that the target knows, in its normal form.
+        source: normalized source that failed.
+        known_good: normalized sources that built, the baseline among them; a rule never refuses
+            any of them.
+
+    Returns:
+        The snippet to refuse from now on, or the doubt that forbids it.
+    """
+    text = snippet.strip()
+    if len(text) < MIN_SNIPPET or not any(c.isalnum() for c in text):
+        return Derivation("", "no offending text that would mean anything elsewhere")
+    if not occurs(text, source):
+        return Derivation("", "the offending text is not in the source as written")
+    if any(text in good for good in known_good):
+        return Derivation("", "the same text is in a source that builds")
+    return Derivation(text, "")
+
+
+def violated(rules: Iterable[RuleRef], normalized_source: str) -> RuleRef | None:
+    """Return the first of ``rules`` that a normalized source breaks."""
+    return next((rule for rule in rules if occurs(rule.snippet, normalized_source)), None)
+
+
+def occurs(snippet: str, source: str) -> bool:
+    """Whether ``source`` contains ``snippet`` as whole words: ``dot`` is not in ``dot4``."""
+    before = r"\b" if re.match(r"\w", snippet) else ""
+    after = r"\b" if re.search(r"\w\Z", snippet) else ""
+    return bool(snippet) and re.search(before + re.escape(snippet) + after, source) is not None

@@ -1,0 +1,55 @@
+"""From hostile source to an artifact: gate, preprocess, gate, compile, gate."""
+
+import tempfile
+from pathlib import Path
+
+from targets.cpu.diagnostics import failure
+from targets.cpu.gate import SOURCE_NAME, artifact_fault, preprocessed_fault, source_fault
+from targets.cpu.header import header
+from targets.cpu.kernels import Kernel
+from targets.cpu.sandbox import COMPILE_WALL_S, Printed, run_compiler
+from targets.cpu.toolchain import LINK_FLAGS, PREPROCESS_FLAGS, compiler
+from targets.protocol import BuildFailed, Built
+
+
+def build(kernel: Kernel, source: str) -> Built | BuildFailed:
+    """Build hostile source under limits; every refusal is a value.
+
+    Raises:
+        TargetError: this machine has no compiler, or cannot confine it.
+    """
+    if fault := source_fault(source):
+        return fault
+    return compile_ungated(kernel, source, gate=True)
+
+
+def compile_ungated(kernel: Kernel, source: str, *, gate: bool = False) -> Built | BuildFailed:
+    """Compile ``source``, confined; without ``gate`` the legality rules are not asked."""
+    with tempfile.TemporaryDirectory(prefix="kernelwright-") as name:
+        folder = Path(name)
+        (folder / "kernel.h").write_text(header(kernel), encoding="utf-8")
+        (folder / SOURCE_NAME).write_text(source, encoding="utf-8", errors="surrogateescape")
+        flags = compiler().flags
+        first = run_compiler((*flags, *PREPROCESS_FLAGS, SOURCE_NAME, "-o", "kernel.i"), folder)
+        if first.status != 0:
+            return _failed(first, source)
+        text = (folder / "kernel.i").read_text(encoding="utf-8", errors="replace")
+        if gate and (fault := preprocessed_fault(text)):
+            return fault
+        second = run_compiler((*flags, *LINK_FLAGS, "kernel.i", "-o", "kernel.so"), folder)
+        if second.status != 0:
+            return _failed(second, source)
+        artifact = (folder / "kernel.so").read_bytes()
+    if gate and (fault := artifact_fault(artifact)):
+        return fault
+    return Built(artifact, second.text)
+
+
+def _failed(printed: Printed, source: str) -> BuildFailed:
+    if printed.status is None:
+        reason = f"the compiler ran past its time limit of {COMPILE_WALL_S:.0f} s"
+        return BuildFailed(reason, "compiler: time limit", "")
+    if printed.status < 0 and not printed.text:
+        reason = f"the compiler was killed by signal {-printed.status}"
+        return BuildFailed(reason, "compiler: killed", "")
+    return failure(printed.text, source)

@@ -1,0 +1,75 @@
+"""One whole-kernel design: what it claims, what it needs, and how its source is put together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Literal
+
+Limit = Literal["decoding", "sums", "memory"]
+"""What a design waits for: decoding weights, the arithmetic on them, or their arrival."""
+
+AVX2 = frozenset({"avx2", "fma", "f16c"})
+AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+VBMI = AVX512 | {"avx512vbmi"}
+
+KNOBS: Mapping[str, str] = {
+    "ROWS": "rows of the weights at a time",
+    "APART": "rows of a block far apart (1) or neighbours (0)",
+    "PREFETCH": "bytes ahead of the load of a row's weights, 0 for none",
+    "LANES": "floats in a vector",
+    "ACC": "independent sums",
+    "TILE": "columns at a time",
+    "UNROLL": "steps at a time",
+    "ERF_POLYNOMIAL": "gelu by a polynomial (1) or by libm (0)",
+}
+"""Parameters that a source may define at its top, and what they mean."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A core for one weight format, with the parameters that it starts from."""
+
+    name: str
+    core: str
+    """File of the core."""
+    idea: str
+    """What changes and why: the hypothesis."""
+    speedup: float
+    """Expected, over the baseline."""
+    limit: Limit
+    """Expected once it runs."""
+    knobs: Mapping[str, int] = field(hash=False)
+    needs: frozenset[str] = frozenset()
+    """Processor features, as /proc/cpuinfo names them."""
+    whole: bool = False
+    """The core goes over all rows itself."""
+
+    def source(self, kernel: str, knobs: Mapping[str, int]) -> str:
+        """Return the C source for a kernel.
+
+        Args:
+            kernel: picks the frame.
+            knobs: values that differ from the design's own; others are ignored.
+        """
+        feedforward = kernel == "decoder_feedforward"
+        own = {**self.knobs, **({"ERF_POLYNOMIAL": 0} if feedforward else {})}
+        values = {name: knobs.get(name, value) for name, value in own.items()}
+        rows = [] if self.whole else ["rows_f4.c" if feedforward else "rows_f8.c"]
+        parts = ["common.c", self.core, *rows, f"{kernel}.c"]
+        return "\n".join([self._head(values), *map(_fragment, parts)])
+
+    def _head(self, values: Mapping[str, int]) -> str:
+        meanings = "\n".join(f"   {name}: {KNOBS[name]}" for name in values)
+        defines = "".join(f"#define {name} {value}\n" for name, value in values.items())
+        headers = [
+            "<math.h>",
+            "<stdint.h>",
+            "<string.h>",
+            *(["<immintrin.h>"] if self.needs else []),
+        ]
+        includes = "".join(f"#include {header}\n" for header in headers)
+        return f'/* Design {self.name}.\n{meanings} */\n{defines}\n#include "kernel.h"\n{includes}'
+
+
+def _fragment(name: str) -> str:
+    return (files("targets.cpu") / "designs" / name).read_text(encoding="utf-8")

@@ -1,0 +1,176 @@
+"""The three decode kernels of Gemma-4-12B: their sizes, buffers and tolerances."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from targets.protocol import TargetError
+
+DType = Literal["bf16", "f8e4m3", "f4e2m1", "f32", "i64"]
+Part = Literal["in", "weight", "inout", "out", "scratch"]
+
+EPS: Final = 1e-6
+"""Added to the mean square in every RMS norm."""
+F4_BLOCK: Final = 16
+"""Consecutive f4 weights of one row that share a scale."""
+
+_STORAGE: Final[Mapping[DType, np.dtype[Any]]] = {
+    "bf16": np.dtype(np.uint16),
+    "f8e4m3": np.dtype(np.uint8),
+    "f4e2m1": np.dtype(np.uint8),
+    "f32": np.dtype(np.float32),
+    "i64": np.dtype(np.int64),
+}
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """One argument of a kernel."""
+
+    name: str
+    """Name of the C field."""
+    dtype: DType
+    shape: tuple[int, ...]
+    """In elements, whatever the format packs."""
+    part: Part
+
+    @property
+    def storage(self) -> np.dtype[Any]:
+        """Element type of the array that holds the codes."""
+        return _STORAGE[self.dtype]
+
+    @property
+    def storage_shape(self) -> tuple[int, ...]:
+        """Shape of the array that holds the codes; f4e2m1 halves the last axis."""
+        if self.dtype != "f4e2m1":
+            return self.shape
+        return (*self.shape[:-1], self.shape[-1] // 2)
+
+    @property
+    def n_bytes(self) -> int:
+        """Size in memory."""
+        return prod(self.storage_shape) * self.storage.itemsize
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel at one size."""
+
+    name: str
+    preset: str
+    dims: Mapping[str, int] = field(hash=False)
+    """Sizes by the names that the C header defines."""
+    buffers: tuple[Buffer, ...]
+    """In the order of the C struct."""
+    atol: float
+    rtol: float
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of weights and block scales, which every launch must read."""
+        return sum(b.n_bytes for b in self.buffers if b.part == "weight")
+
+
+KERNELS: Final = ("sliding_project_qkv", "sliding_attention_output", "decoder_feedforward")
+PRESETS: Final = ("full", "small")
+
+_ATOL: Final[Mapping[str, float]] = {
+    "sliding_project_qkv": 0.04,
+    "sliding_attention_output": 0.05,
+    "decoder_feedforward": 0.01,
+}
+_RTOL: Final = 0.01
+
+
+def _dims(h: int, l: int, ns: int, ts: int, e: int) -> Mapping[str, int]:  # noqa: E741
+    gs, ds = 2, 256
+    ps = ns * ds
+    return {"H": h, "L": l, "NS": ns, "GS": gs, "DS": ds, "QS": gs * ps, "PS": ps, "TS": ts, "E": e}
+
+
+_DIMS: Final[Mapping[str, Mapping[str, int]]] = {
+    "full": _dims(h=3840, l=15360, ns=8, ts=1024, e=32768),
+    "small": _dims(h=1024, l=4096, ns=4, ts=64, e=1024),
+}
+
+
+def kernel(name: str, preset: str) -> Kernel:
+    """Return a kernel at a preset size.
+
+    Raises:
+        TargetError: no such kernel or preset; the text lists the known ones.
+    """
+    if preset not in _DIMS:
+        raise TargetError(f"unknown preset {preset!r}; use one of {', '.join(PRESETS)}")
+    return sized(name, preset, _DIMS[preset])
+
+
+def sized(name: str, preset: str, dims: Mapping[str, int]) -> Kernel:
+    """Return a kernel at sizes of one's own; ``dims`` has the keys of the presets.
+
+    Raises:
+        TargetError: no such kernel; the text lists the known ones.
+    """
+    if name not in KERNELS:
+        raise TargetError(f"unknown kernel {name!r}; use one of {', '.join(KERNELS)}")
+    n_scratch = 4 * (dims["H"] + dims["L"] + dims["QS"] + 2 * dims["PS"])
+    scratch = Buffer("scratch", "f32", (n_scratch,), "scratch")
+    buffers = (*_BUFFERS[name](dims), scratch)
+    return Kernel(name, preset, dims, buffers, _ATOL[name], _RTOL)
+
+
+def _project_qkv(d: Mapping[str, int]) -> tuple[Buffer, ...]:
+    return (
+        Buffer("x", "bf16", (d["H"],), "in"),
+        Buffer("w_rms", "bf16", (d["H"],), "in"),
+        Buffer("wq", "f8e4m3", (d["QS"], d["H"]), "weight"),
+        Buffer("wk", "f8e4m3", (d["PS"], d["H"]), "weight"),
+        Buffer("wv", "f8e4m3", (d["PS"], d["H"]), "weight"),
+        Buffer("sq", "bf16", (d["QS"],), "in"),
+        Buffer("sk", "bf16", (d["PS"],), "in"),
+        Buffer("sv", "bf16", (d["PS"],), "in"),
+        Buffer("q_rms", "bf16", (d["DS"],), "in"),
+        Buffer("k_rms", "bf16", (d["DS"],), "in"),
+        Buffer("cos", "bf16", (d["E"], d["DS"]), "in"),
+        Buffer("sin", "bf16", (d["E"], d["DS"]), "in"),
+        Buffer("offsets", "i64", (2,), "in"),
+        Buffer("q_out", "bf16", (d["QS"],), "out"),
+        Buffer("k_cache", "bf16", (d["TS"], d["PS"]), "inout"),
+        Buffer("v_cache", "bf16", (d["TS"], d["PS"]), "inout"),
+    )
+
+
+def _attention_output(d: Mapping[str, int]) -> tuple[Buffer, ...]:
+    return (
+        Buffer("x", "bf16", (d["QS"],), "in"),
+        Buffer("wo", "f8e4m3", (d["H"], d["QS"]), "weight"),
+        Buffer("so", "bf16", (d["H"],), "in"),
+        Buffer("w_post", "bf16", (d["H"],), "in"),
+        Buffer("residual", "bf16", (d["H"],), "inout"),
+    )
+
+
+def _feedforward(d: Mapping[str, int]) -> tuple[Buffer, ...]:
+    return (
+        Buffer("residual", "bf16", (d["H"],), "inout"),
+        Buffer("w_pre", "bf16", (d["H"],), "in"),
+        Buffer("w_post", "bf16", (d["H"],), "in"),
+        Buffer("w_up", "f4e2m1", (d["L"], d["H"]), "weight"),
+        Buffer("w_gate", "f4e2m1", (d["L"], d["H"]), "weight"),
+        Buffer("w_down", "f4e2m1", (d["H"], d["L"]), "weight"),
+        Buffer("s_up", "f8e4m3", (d["L"], d["H"] // F4_BLOCK), "weight"),
+        Buffer("s_gate", "f8e4m3", (d["L"], d["H"] // F4_BLOCK), "weight"),
+        Buffer("s_down", "f8e4m3", (d["H"], d["L"] // F4_BLOCK), "weight"),
+        Buffer("globals", "f32", (3,), "in"),
+        Buffer("layer_scalar", "bf16", (1,), "in"),
+    )
+
+
+_BUFFERS: Final = {
+    "sliding_project_qkv": _project_qkv,
+    "sliding_attention_output": _attention_output,
+    "decoder_feedforward": _feedforward,
+}

@@ -1,0 +1,20 @@
+/* Confinement of a process by the kernel: limits, Landlock, seccomp. */
+#pragma once
+#include <stddef.h>
+
+/* Landlock ABI of this kernel; 0 where there is none. */
+int landlock_abi(void);
+
+/* No core files, no new privileges, death with the parent, and limits (0: unlimited). */
+void confine_process(long parent, unsigned long cpu_s, unsigned long space_bytes,
+                     unsigned long file_bytes, unsigned long processes);
+
+/* Leaves only `read_only` (read, execute) and `writable` (everything) of the file system, no TCP,
+ * no signals to others. Both lists end with NULL. Does nothing where there is no Landlock;
+ * returns 0, or -1 if the kernel has it and refuses. */
+int confine_files(const char *const *read_only, const char *const *writable);
+
+/* What a process may still ask of the kernel while an artifact is loaded, and while it runs;
+ * both may write to `fd` alone. Everything else raises SIGSYS. Return 0, or -1. */
+int confine_loading(int fd);
+int confine_running(int fd);

@@ -1,0 +1,354 @@
+/* Runs the launches of one job in this process and reports each of them to the parent. */
+#define _GNU_SOURCE
+#include "job.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "confine.h"
+
+enum { CANARY = 0xa5, LINE = 64, MAX_ARMS = 16, MAX_BUFFERS = 32, REFUSED = 40 };
+enum { SCRUBBED = 128 << 10, ALT_STACK = 64 << 10, PROBE_STEPS = 300000 };
+enum { NOWHERE, BEFORE, INSIDE, PAST };
+
+typedef void kernel_fn(void **);
+
+/* A buffer in memory: `region` is whole pages between two guard pages, `start` its first byte. */
+struct place { uint8_t *region, *start; };
+
+static const struct job *job;
+static const struct buffer *buffers;
+static const uint64_t *weight_offsets, *input_offsets;
+static const struct step *steps;
+static kernel_fn *kernels[MAX_ARMS];
+static struct place *weights, *inputs, *outputs; /* [copy | variant | room][buffer] */
+static int out_fd = -1;
+static volatile uint64_t now_at;
+
+/* ---- reports --------------------------------------------------------------------------- */
+
+static void send_all(const void *data, size_t n)
+{
+    for (const char *at = data; n;) {
+        ssize_t sent = write(out_fd, at, n);
+        if (sent <= 0)
+            _exit(1);
+        at += sent;
+        n -= (size_t)sent;
+    }
+}
+
+static void tell(uint64_t kind, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    struct report report = {kind, now_at, a, b, c, d};
+    send_all(&report, sizeof report);
+}
+
+static _Noreturn void broken(const char *what)
+{
+    tell(BROKEN, strlen(what), 0, 0, 0);
+    send_all(what, strlen(what));
+    _exit(1);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- memory ---------------------------------------------------------------------------- */
+
+static size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+
+static size_t region_bytes(int b) { return round_up(buffers[b].n_bytes, job->page); }
+
+/* Maps buffer `b` so that its last cache line ends at the guard page. */
+static struct place place(int b, int fd, uint64_t offset)
+{
+    size_t n = region_bytes(b);
+    uint8_t *base = mmap(NULL, n + 2 * job->page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        broken("no address space for the buffers");
+    uint8_t *region = base + job->page;
+    int flags = MAP_PRIVATE | MAP_FIXED | MAP_POPULATE | (fd < 0 ? MAP_ANONYMOUS : 0);
+    int access = fd < 0 ? PROT_READ | PROT_WRITE : PROT_READ;
+    if (mmap(region, n, access, flags, fd, (off_t)offset) == MAP_FAILED)
+        broken("no memory for the buffers");
+    return (struct place){region, region + n - round_up(buffers[b].n_bytes, LINE)};
+}
+
+static struct place *places(uint64_t n)
+{
+    struct place *all = calloc(n * job->n_buffers, sizeof *all);
+    if (!all)
+        broken("no memory");
+    return all;
+}
+
+static int is_writable(int b) { return buffers[b].role >= ROLE_OUT; }
+
+static int is_output(int b)
+{
+    return buffers[b].role == ROLE_OUT || buffers[b].role == ROLE_INOUT;
+}
+
+static void map_buffers(int data)
+{
+    weights = places(job->n_copies);
+    inputs = places(job->n_variants);
+    outputs = places(job->n_rooms);
+    for (int b = 0; b < (int)job->n_buffers; b++) {
+        for (uint64_t i = 0; buffers[b].role == ROLE_WEIGHT && i < job->n_copies; i++)
+            weights[i * job->n_buffers + b] = place(b, data, weight_offsets[i * job->n_buffers + b]);
+        for (uint64_t i = 0; (buffers[b].role == ROLE_IN || buffers[b].role == ROLE_INOUT) && i < job->n_variants; i++)
+            inputs[i * job->n_buffers + b] = place(b, data, input_offsets[i * job->n_buffers + b]);
+        for (uint64_t i = 0; is_writable(b) && i < job->n_rooms; i++)
+            outputs[i * job->n_buffers + b] = place(b, -1, 0);
+    }
+}
+
+/* ---- a launch -------------------------------------------------------------------------- */
+
+static struct place *output_of(const struct step *s, int b)
+{
+    return &outputs[s->room * job->n_buffers + b];
+}
+
+static void bind(const struct step *s, void **pointers)
+{
+    for (int b = 0; b < (int)job->n_buffers; b++)
+        pointers[b] = is_writable(b) ? output_of(s, b)->start
+                      : buffers[b].role == ROLE_WEIGHT
+                          ? weights[s->copy * job->n_buffers + b].start
+                          : inputs[s->variant * job->n_buffers + b].start;
+}
+
+static void poison(const struct step *s)
+{
+    for (int b = 0; b < (int)job->n_buffers; b++) {
+        if (!is_writable(b))
+            continue;
+        struct place *p = output_of(s, b);
+        memset(p->region, CANARY, region_bytes(b));
+        if (buffers[b].role == ROLE_INOUT)
+            memcpy(p->start, inputs[s->variant * job->n_buffers + b].start, buffers[b].n_bytes);
+        else
+            memset(p->start, (int)s->poison, buffers[b].n_bytes);
+    }
+}
+
+static int is_canary(const uint8_t *from, const uint8_t *to)
+{
+    for (; from < to; from++)
+        if (*from != CANARY)
+            return 0;
+    return 1;
+}
+
+/* Returns 1 + the number of the first buffer that was overrun; 0 if none was. */
+static uint64_t overrun(const struct step *s)
+{
+    for (int b = 0; b < (int)job->n_buffers; b++) {
+        if (!is_writable(b))
+            continue;
+        struct place *p = output_of(s, b);
+        if (!is_canary(p->region, p->start) ||
+            !is_canary(p->start + buffers[b].n_bytes, p->region + region_bytes(b)))
+            return (uint64_t)b + 1;
+    }
+    return 0;
+}
+
+static void send_outputs(const struct step *s)
+{
+    uint64_t n = 0;
+    for (int b = 0; b < (int)job->n_buffers; b++)
+        n += is_output(b) ? buffers[b].n_bytes : 0;
+    tell(OUTPUTS, n, 0, 0, 0);
+    for (int b = 0; b < (int)job->n_buffers; b++)
+        if (is_output(b))
+            send_all(output_of(s, b)->start, buffers[b].n_bytes);
+}
+
+static void reset_floating_point(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr(0x1f80);
+#else
+    __asm__ volatile("msr fpcr, %0" : : "r"(0ul));
+#endif
+}
+
+/* Clears what an earlier launch left below the stack pointer. */
+static __attribute__((noinline)) void scrub_stack(void)
+{
+    char left[SCRUBBED];
+    memset(left, 0, sizeof left);
+    __asm__ volatile("" : : "r"(left) : "memory");
+}
+
+static uint64_t probe_ns(void)
+{
+    uint64_t x = 1, begin = now_ns();
+    for (int i = 0; i < PROBE_STEPS; i++) {
+        x += (uint64_t)i;
+        __asm__ volatile("" : "+r"(x));
+    }
+    return now_ns() - begin;
+}
+
+static __attribute__((noinline)) void launch(const struct step *s)
+{
+    void *pointers[MAX_BUFFERS];
+    if (s->probe)
+        tell(PROBED, probe_ns(), 0, 0, 0);
+    poison(s);
+    scrub_stack();
+    bind(s, pointers);
+    reset_floating_point();
+    tell(STARTED, now_ns(), s->arm, 0, 0);
+    uint64_t begin = now_ns();
+    kernels[s->arm](pointers);
+    uint64_t end = now_ns();
+    reset_floating_point();
+    tell(ENDED, begin, end, overrun(s), 0);
+    if (s->report)
+        send_outputs(s);
+}
+
+/* ---- faults ---------------------------------------------------------------------------- */
+
+static int find_in(const struct place *all, uint64_t n, const uint8_t *at, int *buffer)
+{
+    for (uint64_t i = 0; i < n * job->n_buffers; i++) {
+        const uint8_t *region = all[i].region;
+        if (!region)
+            continue;
+        *buffer = (int)(i % job->n_buffers);
+        const uint8_t *end = region + region_bytes(*buffer);
+        if (at >= region - job->page && at < region)
+            return BEFORE;
+        if (at >= region && at < end)
+            return INSIDE;
+        if (at >= end && at < end + job->page)
+            return PAST;
+    }
+    return NOWHERE;
+}
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+    (void)context;
+    int buffer = 0, where = NOWHERE;
+    uint64_t call = 0;
+    if (signal == SIGSYS)
+        call = (uint64_t)(unsigned)info->si_syscall;
+    if (signal == SIGSEGV || signal == SIGBUS) {
+        where = find_in(weights, job->n_copies, info->si_addr, &buffer);
+        if (!where)
+            where = find_in(inputs, job->n_variants, info->si_addr, &buffer);
+        if (!where)
+            where = find_in(outputs, job->n_rooms, info->si_addr, &buffer);
+    }
+    tell(FAULT, (uint64_t)signal, call, (uint64_t)where, (uint64_t)buffer);
+    _exit(1);
+}
+
+static void catch_faults(void)
+{
+    static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS, SIGTRAP, SIGABRT, SIGXCPU};
+    stack_t stack = {.ss_size = ALT_STACK};
+    stack.ss_sp = mmap(NULL, ALT_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL))
+        broken("no stack for the fault handler");
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigfillset(&action.sa_mask);
+    sigdelset(&action.sa_mask, SIGSYS);
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        sigaction(fatal[i], &action, NULL);
+}
+
+/* ---- the job --------------------------------------------------------------------------- */
+
+static void read_job(int fd)
+{
+    struct stat about;
+    if (fstat(fd, &about))
+        _exit(2);
+    void *text = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    if (text == MAP_FAILED)
+        broken("the job cannot be read");
+    job = text;
+    buffers = (const struct buffer *)(job + 1);
+    weight_offsets = (const uint64_t *)(buffers + job->n_buffers);
+    input_offsets = weight_offsets + job->n_copies * job->n_buffers;
+    steps = (const struct step *)(input_offsets + job->n_variants * job->n_buffers);
+    if (job->magic != JOB_MAGIC || job->n_buffers > MAX_BUFFERS)
+        broken("the job has another format");
+}
+
+static void pin(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (job->core == UINT64_MAX)
+        return;
+    CPU_SET(job->core, &set);
+    if (sched_setaffinity(0, sizeof set, &set))
+        broken("the core cannot be had");
+}
+
+static void load_arms(int n, char **fds)
+{
+    char path[64];
+    for (now_at = 0; now_at < (uint64_t)n; now_at++) {
+        tell(LOADING, 0, 0, 0, 0);
+        snprintf(path, sizeof path, "/proc/self/fd/%s", fds[now_at]);
+        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!handle)
+            broken(dlerror());
+        kernels[now_at] = (kernel_fn *)dlsym(handle, "kernel");
+        if (!kernels[now_at])
+            broken("it defines no function `kernel`");
+    }
+}
+
+/* job PARENT CPU_S SPACE JOB_FD DATA_FD OUT_FD ARM_FD... */
+int run_job(int argc, char **argv)
+{
+    static const char *const nothing[] = {NULL};
+    out_fd = atoi(argv[5]);
+    int n_arms = argc - 6;
+    if (n_arms > MAX_ARMS)
+        broken("too many arms");
+    confine_process(atol(argv[0]), strtoul(argv[1], NULL, 10), strtoul(argv[2], NULL, 10), 1, 1);
+    read_job(atoi(argv[3]));
+    map_buffers(atoi(argv[4]));
+    pin();
+    catch_faults();
+    close(atoi(argv[3]));
+    close(atoi(argv[4]));
+    if (confine_files(nothing, nothing) || confine_loading(out_fd))
+        _exit(REFUSED);
+    load_arms(n_arms, argv + 6);
+    if (confine_running(out_fd))
+        _exit(REFUSED);
+    now_at = 0;
+    tell(READY, 0, 0, 0, 0);
+    for (uint64_t i = 0; i < job->n_steps; i++) {
+        now_at = i;
+        launch(&steps[i]);
+    }
+    tell(DONE, 0, 0, 0, 0);
+    _exit(0);
+}

@@ -1,0 +1,154 @@
+import pytest
+
+from targets.cpu.clock import clock_fault
+from targets.cpu.diagnostics import failure
+from targets.cpu.gate import artifact_fault, normalize, preprocessed_fault, source_fault
+from targets.cpu.job import Launch, Step
+from targets.cpu.toolchain import compiler
+from targets.protocol import TargetError
+
+HONEST = '#include "kernel.h"\nvoid kernel(const struct args *a) { a->y[0] = 1; }\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "signature"),
+    [
+        ("#include <stdio.h>", "gate: include not allowed"),
+        ("#include </etc/passwd>", "gate: include not allowed"),
+        ("#inc\\\nlude <unistd.h>", "gate: include not allowed"),
+        ("#/* hidden */include <unistd.h>", "gate: include not allowed"),
+        ("/* over\nlines */ # include <unistd.h>", "gate: include not allowed"),
+        ("%:include <unistd.h>", "gate: include not allowed"),
+        ("#define X <unistd.h>\n#include X", "gate: include not allowed"),
+        ("#include_next <stdint.h>", "gate: directive not allowed"),
+        ('#embed "/etc/passwd"', "gate: directive not allowed"),
+        ('#line 1 "other.c"', "gate: directive not allowed"),
+        ('# 1 "other.c"', "gate: directive not allowed"),
+        ('#if __has_include("/root/.ssh/id_rsa")', "gate: has_include not allowed"),
+        ('#pragma GCC optimize("fast-math")', "gate: pragma not allowed"),
+        ("#pragma STDC FENV_ACCESS ON", "gate: pragma not allowed"),
+        ('void f(void) { asm("nop"); }', "gate: asm not allowed"),
+        ('void f(void) { __asm__ volatile("syscall"); }', "gate: asm not allowed"),
+        ("__attribute__((constructor)) void f(void) {}", "gate: constructor not allowed"),
+        ('__attribute__((__ifunc__("r"))) void f(void);', "gate: ifunc not allowed"),
+        ('_Pragma("GCC optimize(3)")', "gate: Pragma not allowed"),
+        ('__attribute__((section(".text"))) int x;', "gate: section not allowed"),
+        ("void *f(void) { return __builtin_return_address(0); }", "gate: builtin_return_address"),
+        ("static __thread int n;", "gate: thread not allowed"),
+        ("int x;\0", "gate: NUL in source"),
+        ("/" * 300_000, "gate: source too large"),
+    ],
+)
+def test_a_source_that_breaks_a_rule_is_refused_by_name(line: str, signature: str) -> None:
+    """The signature groups refusals and the snippet becomes a legality rule for the agents."""
+    fault = source_fault(HONEST + line + "\n")
+
+    assert fault is not None
+    assert fault.signature.startswith(signature)
+    assert fault.snippet in HONEST + line.replace("\\\n", "").replace("/* hidden */", " ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#pragma GCC unroll 8",
+        "#pragma GCC ivdep",
+        "# include   <immintrin.h> // vectors",
+        "/* asm is not allowed, says the task */",
+        'const char *s = "asm /* no comment */";',
+        '#if defined(__AVX512F__) && 1\n#else\n#error "no"\n#endif',
+        "#",
+    ],
+)
+def test_a_source_that_keeps_the_rules_passes(line: str) -> None:
+    """A gate that refuses honest work costs designs."""
+    assert source_fault(HONEST + line + "\n") is None
+
+
+def test_tokens_pasted_by_the_preprocessor_are_seen() -> None:
+    """Only the candidate's own lines count: system headers hold assembly of their own."""
+    header = '# 1 "/usr/include/x.h" 1\nasm("nop");\n# 2 "kernel.c" 2\n'
+
+    assert preprocessed_fault(f'# 1 "kernel.c"\n{header}int x;\n') is None
+    fault = preprocessed_fault(f'# 1 "kernel.c"\n{header}void f(void) {{ __asm__("nop"); }}\n')
+    assert fault is not None
+    assert fault.signature == "gate: asm not allowed"
+
+
+def test_a_damaged_artifact_is_refused() -> None:
+    """The reader of the linker's output must not raise on anything."""
+    for data in (b"", b"\x7fELF\x02\x01" + bytes(9), b"\x7fELF\x02\x01" + b"\xff" * 200):
+        fault = artifact_fault(data)
+        assert fault is not None
+        assert fault.signature == "gate: artifact unreadable"
+
+
+def test_normalizing_removes_comments_and_spacing_only() -> None:
+    """Two sources with equal normal forms are duplicates, so nothing else may be lost."""
+    spaced = '#define N 4  // four\nint  a = 1; /* x */\n\n  char *s = "a  /* b */";\n'
+
+    assert normalize(spaced) == '#define N 4\nint a = 1; char *s = "a  /* b */";'
+    assert normalize(spaced.replace("a  /*", "a /*")) != normalize(spaced)
+    assert normalize("int a;\n#if N\nint b;") == "int a;\n#if N\nint b;"
+
+
+def test_errors_of_one_class_have_one_signature() -> None:
+    """Names, numbers and places differ between candidates; the class of mistake does not."""
+    first = failure("kernel.c:2:5: error: 'foo' undeclared here\n", "int x;\n  y = foo;\n")
+    second = failure("kernel.c:1:9: error: 'bar2' undeclared here\n", "z = bar2;\n")
+
+    assert first.signature == second.signature == "error: '_' undeclared here"
+    assert first.snippet == "y = foo;"
+
+
+def _launches(claimed_s: float, true_s: float, n: int = 20) -> list[Launch]:
+    made, at = [], 100.0
+    for _ in range(n):
+        end = at + true_s
+        made.append(Launch(at, at + 1e-6, at + 1e-6 + claimed_s, at, end, "", None, None))
+        at = end + 5e-5
+    return made
+
+
+STEPS = [Step(0, 0, 0, 0, 0)] * 20
+
+
+@pytest.mark.parametrize(("claimed_s", "true_s"), [(0.0002, 0.002), (0.003, 0.03)])
+def test_a_clock_that_claims_a_tenth_is_caught(claimed_s: float, true_s: float) -> None:
+    """An artifact shares the harness's memory; the parent's own stamps are out of its reach."""
+    forged = _launches(claimed_s, true_s)
+
+    assert clock_fault(STEPS, forged, 0, weights=0, outputs=1000).startswith("its clock")
+
+
+def test_a_rate_that_no_memory_has_is_caught() -> None:
+    """The weights are cold, so a launch cannot be shorter than reading them."""
+    assert "weights" in clock_fault(STEPS, _launches(1e-5, 1e-5), 0, weights=10**8, outputs=0)
+
+
+def test_an_honest_clock_passes_on_a_busy_machine() -> None:
+    """Some stamps are late when the machine is busy; that is no candidate's fault."""
+    honest = _launches(0.001, 0.00102)
+    honest[3] = Launch(*(*_times(honest[3])[:4], honest[3].seen_end_s + 0.1, "", None, None))
+
+    assert clock_fault(STEPS, honest, 0, weights=1000, outputs=1000) == ""
+
+
+def _times(x: Launch) -> tuple[float, float, float, float, float]:
+    return x.announced_s, x.begun_s, x.ended_s, x.seen_start_s, x.seen_end_s
+
+
+def test_no_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newcomer reads this text first."""
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+
+    with pytest.raises(TargetError, match="install gcc or clang"):
+        compiler.__wrapped__()
+
+
+def test_another_system_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replay works there; building does not."""
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+
+    with pytest.raises(TargetError, match="needs Linux"):
+        compiler.__wrapped__()
