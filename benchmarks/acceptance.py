@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,8 @@ Shape = tuple[int, int]
 POLICY = Acceptance()
 RUN_SD = 0.5
 PAIR_SD = RUN_SD * math.sqrt(2)
-GRID = 0.5
-"""Step of the coarse clock, log-percent."""
+MIN_BOUNDED = 7
+"""Pairs before which an interval has no ends, so that its cover says nothing."""
 
 
 # ---- noise: each part is (repetitions, pairs) -> (repetitions, pairs, 2), log-percent per slot --
@@ -60,8 +61,8 @@ def drift(rng: Rng, shape: Shape) -> Floats:
 
 
 def walk(rng: Rng, shape: Shape) -> Floats:
-    """Random walk of 0.1 % a run."""
-    steps = rng.normal(0, 0.1, (shape[0], 2 * shape[1]))
+    """Random walk of 0.02 % a run."""
+    steps = rng.normal(0, 0.02, (shape[0], 2 * shape[1]))
     return np.cumsum(steps, axis=1).reshape(*shape, 2)
 
 
@@ -114,23 +115,22 @@ MODELS = {
 }
 
 
-def pairs_of(times: Floats, effect: float, coins: NDArray[np.bool_]) -> list[Pair]:
-    """Turn slot times (pairs, 2) into recorded pairs of a candidate with a true ``effect``."""
+def pairs_of(noise: Noise, slots: Floats, effect: float, rng: Rng) -> list[Pair]:
+    """Run a candidate of a true ``effect`` in slots of (pairs, 2), in the order of fair coins."""
+    coins = rng.random(len(slots)) < 0.5
+    order = np.where(coins[:, None], [1, 0], [0, 1])
+    arms = np.take_along_axis(slots, order, axis=1) + np.array([0.0, effect])
     return [
-        Pair(
-            candidate_first=bool(coin),
-            incumbent_s=math.exp(two[int(coin)] / 100),
-            candidate_s=math.exp((two[1 - int(coin)] + effect) / 100),
-            probe_s=0.0,
+        Pair(candidate_first=first, incumbent_s=incumbent, candidate_s=candidate, probe_s=0.0)
+        for first, (incumbent, candidate) in zip(
+            coins.tolist(), np.exp(noise.read(arms) / 100).tolist(), strict=True
         )
-        for two, coin in zip(times, coins, strict=True)
     ]
 
 
 def aa_scale(noise: Noise, rng: Rng) -> Scale:
     """The scale that 200 A/A pairs of this device give."""
-    times = noise.read(noise.slots(rng, (1, 200)))[0]
-    return scale(pairs_of(times, 0.0, rng.random(200) < 0.5))
+    return scale(pairs_of(noise, noise.slots(rng, (1, 200))[0], 0.0, rng))
 
 
 # ---- many tests at once ----------------------------------------------------------------------
@@ -199,11 +199,9 @@ def limit_pairs(effect: float) -> float:
 # ---- one candidate through the production code -----------------------------------------------
 
 
-@dataclass(frozen=True)
-class Stop:
+class Stop(NamedTuple):
     """How one candidate ended."""
 
-    outcome: str
     n_pairs: int
     covered: bool
     """The confidence sequence at the stop holds the true effect."""
@@ -212,12 +210,11 @@ class Stop:
 def until_stop(noise: Noise, rng: Rng, effect: float, price: float, measured: Scale) -> Stop:
     """Measure a candidate pair by pair until ``judge`` says something else than go on."""
     n = POLICY.max_pairs
-    times = noise.slots(rng, (1, n))[0]
-    pairs = pairs_of(times, effect, rng.random(n) < 0.5)
+    pairs = pairs_of(noise, noise.slots(rng, (1, n))[0], effect, rng)
     for count in range(1, n + 1):
         verdict = judge(pairs[:count], measured, POLICY, price)
         if verdict.low is not None and verdict.high is not None:
-            return Stop(verdict.outcome, count, verdict.low <= effect <= verdict.high)
+            return Stop(count, verdict.low <= effect <= verdict.high)
     raise ValueError(f"judge went on after {n} pairs, against policy.max_pairs")
 
 
@@ -268,16 +265,15 @@ class Device:
 
     def pair(self, effect: float) -> Pair:
         """Measure one pair in the order of a fair coin."""
-        times = self._times[self._at : self._at + 1]
+        slots = self._times[self._at : self._at + 1]
         self._at += 1
-        return pairs_of(times, effect, self.rng.random(1) < 0.5)[0]
+        return pairs_of(self.noise, slots, effect, self.rng)[0]
 
     def runs(self, effect: float, n: int) -> Floats:
         """Measure ``n`` (even) runs of one version without an incumbent beside it."""
         times = self._times[self._at : self._at + n // 2]
         self._at += n // 2
-        shifted: Floats = times.ravel() + effect
-        return shifted
+        return self.noise.read(times.ravel() + effect)
 
 
 @dataclass(frozen=True)
@@ -398,8 +394,8 @@ class Size:
     """Campaigns per budget."""
 
 
-QUICK = Size(tests=20_000, pairs=60, gains=2_000, stops=40, candidates=1_500, campaigns=1)
-FULL = Size(tests=20_000, pairs=300, gains=20_000, stops=400, candidates=3_000, campaigns=6)
+QUICK = Size(tests=20_000, pairs=60, gains=2_000, stops=40, candidates=1_000, campaigns=1)
+FULL = Size(tests=20_000, pairs=300, gains=20_000, stops=400, candidates=3_000, campaigns=8)
 
 Row = tuple[str, str, str]
 """What, target, reached."""
@@ -438,6 +434,7 @@ def stop_rows(size: Size, rng: Rng) -> Iterator[Row]:
             stop
             for effect in (-2.0, -0.6, 0.0)
             for stop in stops(MODELS[name], rng, effect, 1e-9, size.stops // 4)
+            if stop.n_pairs >= MIN_BOUNDED
         ]
         cover = sum(stop.covered for stop in ended) / len(ended)
         yield f"interval cover at the stop, {name}", ">= 0.95", f"{cover:.3f}"
@@ -462,9 +459,9 @@ def campaign_rows(size: Size, seed: int) -> Iterator[Row]:
 
 
 def _campaign(rule: Callable[[Floats, Device], Result], size: Size, per: int, seed: int) -> Result:
-    effects = mix(np.random.default_rng(seed), size.candidates)
-    device = Device(MODELS["all together"], np.random.default_rng(seed + 1), per * size.candidates)
-    return rule(effects, device)
+    effects = mix(np.random.default_rng([seed, 0]), size.candidates)
+    noise, rng = MODELS["all together"], np.random.default_rng([seed, 1])
+    return rule(effects, Device(noise, rng, per * size.candidates))
 
 
 def main(arguments: list[str]) -> None:

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Final
 
 from targets.cpu.job import Launch, Step
+from targets.protocol import MeasureFailed
 
 _MAX_RATE: Final = 200e9
 """Bytes/s that no core gets from main memory."""
@@ -23,8 +24,11 @@ _PREPARE_RATE: Final = 1e9
 
 def clock_fault(
     steps: Sequence[Step], launches: Sequence[Launch], arm: int, *, weights: int, outputs: int
-) -> str:
-    """Return why the times of ``arm`` cannot be true, or "".
+) -> MeasureFailed | None:
+    """Return why the times of ``arm`` cannot be used, or None.
+
+    The arm is blamed if nearly all of its launches speak against it; if only most do, the machine
+    may have been too busy, and the job says so.
 
     Args:
         steps: all launches of the job as planned.
@@ -36,20 +40,23 @@ def clock_fault(
     own = [x for step, x in zip(steps, launches, strict=True) if step.arm == arm]
     claimed = median(x.ended_s - x.begun_s for x in own)
     if not all(x.announced_s <= x.begun_s <= x.ended_s for x in own):
-        return "its clock was changed: times run backwards"
+        return MeasureFailed(arm, "its clock was changed: times run backwards")
     if claimed <= 0 or weights / claimed > _MAX_RATE:
-        return f"its clock was changed: {weights} bytes of weights in {claimed * 1e6:.3g} us"
-    unclaimed = _unclaimed_s(steps, launches)
-    usual = 2 * min((gone for of, gone in unclaimed.items() if of != arm), default=0.0)
+        reason = f"{weights} bytes of weights in {claimed * 1e6:.3g} us"
+        return MeasureFailed(arm, f"its clock was changed: {reason}")
+    gone = _unclaimed_s(steps, launches)
+    usual = 2 * min((median(x) for of, x in gone.items() if of != arm), default=0.0)
     allowed = _MAX_EXCESS * claimed + max(_PREPARE_S + outputs / _PREPARE_RATE, usual)
-    if unclaimed.get(arm, 0.0) > allowed:
-        seen = claimed + unclaimed[arm]
-        return f"its clock was changed: claims {claimed * 1e6:.3g} us of {seen * 1e6:.3g} us"
-    return ""
+    if median(gone[arm]) <= allowed:
+        return None
+    reason = f"{median(gone[arm]) * 1e6:.3g} us a launch went by beyond {claimed * 1e6:.3g} us"
+    if sorted(gone[arm])[len(own) // 4] <= allowed:
+        return MeasureFailed(None, f"the machine is too busy to check the clock: {reason}")
+    return MeasureFailed(arm, f"its clock was changed: {reason}")
 
 
-def _unclaimed_s(steps: Sequence[Step], launches: Sequence[Launch]) -> dict[int, float]:
-    """Return per arm the median of the time that went by unclaimed, a launch."""
+def _unclaimed_s(steps: Sequence[Step], launches: Sequence[Launch]) -> dict[int, list[float]]:
+    """Return per arm the times that went by unclaimed, one a launch."""
     gone: dict[int, list[float]] = {}
     for i, (step, launch) in enumerate(zip(steps, launches, strict=True)):
         is_last = i + 1 == len(steps)
@@ -57,4 +64,4 @@ def _unclaimed_s(steps: Sequence[Step], launches: Sequence[Launch]) -> dict[int,
         until_s = launches[i + 1].seen_start_s if plain else launch.seen_end_s
         unclaimed = until_s - launch.seen_start_s - (launch.ended_s - launch.begun_s)
         gone.setdefault(step.arm, []).append(unclaimed)
-    return {arm: median(values) for arm, values in gone.items()}
+    return gone

@@ -50,7 +50,7 @@ def measure(
     for arm in sorted(set(schedule)):
         weights = kernel.weight_bytes if checked[arm] else 0
         if fault := clock_fault(steps, job.launches, arm, weights=weights, outputs=outputs):
-            return MeasureFailed(arm, fault)
+            return fault
     return Measured(_timed(schedule, runs), margins)
 
 

@@ -118,12 +118,16 @@ def test_a_clock_that_claims_a_tenth_is_caught(claimed_s: float, true_s: float) 
     """An artifact shares the harness's memory; the parent's own stamps are out of its reach."""
     forged = _launches(claimed_s, true_s)
 
-    assert clock_fault(STEPS, forged, 0, weights=0, outputs=1000).startswith("its clock")
+    fault = clock_fault(STEPS, forged, 0, weights=0, outputs=1000)
+    assert fault is not None
+    assert fault.arm == 0
 
 
 def test_a_rate_that_no_memory_has_is_caught() -> None:
     """The weights are cold, so a launch cannot be shorter than reading them."""
-    assert "weights" in clock_fault(STEPS, _launches(1e-5, 1e-5), 0, weights=10**8, outputs=0)
+    fault = clock_fault(STEPS, _launches(1e-5, 1e-5), 0, weights=10**8, outputs=0)
+    assert fault is not None
+    assert "bytes of weights" in fault.reason
 
 
 def test_an_honest_clock_passes_on_a_busy_machine() -> None:
@@ -131,7 +135,16 @@ def test_an_honest_clock_passes_on_a_busy_machine() -> None:
     honest = _launches(0.001, 0.00102)
     honest[3] = Launch(*(*_times(honest[3])[:4], honest[3].seen_end_s + 0.1, "", None, None))
 
-    assert clock_fault(STEPS, honest, 0, weights=1000, outputs=1000) == ""
+    assert clock_fault(STEPS, honest, 0, weights=1000, outputs=1000) is None
+
+
+def test_a_machine_too_busy_to_tell_is_not_the_candidates_fault() -> None:
+    """The job fails and can be asked for again; no candidate is refused for a neighbour's load."""
+    mixed = _launches(0.0002, 0.00021, 6) + _launches(0.0002, 0.005, 14)
+
+    fault = clock_fault(STEPS, mixed, 0, weights=1000, outputs=1000)
+    assert fault is not None
+    assert fault.arm is None
 
 
 def _times(x: Launch) -> tuple[float, float, float, float, float]:

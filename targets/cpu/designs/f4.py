@@ -2,7 +2,7 @@
 
 from targets.cpu.designs.design import AVX2, VBMI, Design
 
-_BLOCK = {"ROWS": 1, "APART": 1, "PREFETCH": 0}
+_BLOCK = {"ROWS": 1, "APART": 1, "PREFETCH": 0, "LOCALITY": 3}
 _VNNI = VBMI | {"avx512_vnni"}
 
 F4_DESIGNS = (

@@ -41,7 +41,7 @@ static inline void dot_rows(const uint8_t *w, const uint8_t *s, long pitch, long
         for (int r = 0; r < ROWS; r++) {
             const uint8_t *p = w + r * (pitch / 2) + 64 * i;
             if (PREFETCH)
-                __builtin_prefetch(p + PREFETCH);
+                __builtin_prefetch(p + PREFETCH, 0, LOCALITY);
             const __m512i codes = _mm512_loadu_si512(p);
             __m512 dot = _mm512_setzero_ps();
 #pragma GCC unroll 4

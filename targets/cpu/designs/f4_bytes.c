@@ -63,7 +63,7 @@ static inline void dot_rows(const uint8_t *w, const uint8_t *s, long pitch, long
         for (int r = 0; r < ROWS; r++) {
             const uint8_t *p = w + r * (pitch / 2) + 64 * i;
             if (PREFETCH)
-                __builtin_prefetch(p + PREFETCH);
+                __builtin_prefetch(p + PREFETCH, 0, LOCALITY);
             const __m512i codes = _mm512_loadu_si512(p);
             const __m512i even = _mm512_permutexvar_epi8(codes, table);
             const __m512i odd = _mm512_permutexvar_epi8(_mm512_srli_epi16(codes, 4), table);

@@ -40,7 +40,7 @@ static inline void dot_rows(const uint8_t *w, const uint8_t *s, long pitch, long
         for (int r = 0; r < ROWS; r++) {
             const uint8_t *p = w + r * (pitch / 2) + 8 * b;
             if (PREFETCH)
-                __builtin_prefetch(p + PREFETCH);
+                __builtin_prefetch(p + PREFETCH, 0, LOCALITY);
             const __m128i code = next[r];
             next[r] = _mm_loadl_epi64((const __m128i *)(p + 8));
             const __m128i low = _mm_shuffle_epi8(table, _mm_and_si128(code, nibble));

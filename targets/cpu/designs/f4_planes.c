@@ -54,9 +54,7 @@ typedef int32_t words __attribute__((vector_size(64)));
    row, and loads are scarce here. */
 static inline words load(const void *p)
 {
-    words v;
-    memcpy(&v, p, sizeof v);
-    return v;
+    return (words)_mm512_stream_load_si512((void *)p);
 }
 
 static inline void dot_rows(const uint8_t *w, const uint8_t *s, long pitch, long cols,
@@ -78,7 +76,7 @@ static inline void dot_rows(const uint8_t *w, const uint8_t *s, long pitch, long
         for (int r = 0; r < ROWS; r++) {
             const uint8_t *p = w + r * (pitch / 2) + 64 * i;
             if (PREFETCH)
-                __builtin_prefetch(p + PREFETCH);
+                __builtin_prefetch(p + PREFETCH, 0, LOCALITY);
             const __m512i codes = _mm512_loadu_si512(p);
             const __m512i even = _mm512_permutexvar_epi8(codes, table);
             const __m512i odd = _mm512_permutexvar_epi8(_mm512_srli_epi16(codes, 4), table);

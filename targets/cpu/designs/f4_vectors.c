@@ -44,7 +44,7 @@ static inline void dot_rows(const uint8_t *w, const uint8_t *s, long pitch, long
         for (int r = 0; r < ROWS; r++) {
             const uint8_t *p = w + r * (pitch / 2) + 4 * LANES * i;
             if (PREFETCH)
-                __builtin_prefetch(p + PREFETCH);
+                __builtin_prefetch(p + PREFETCH, 0, LOCALITY);
             const words word = *(const codes *)p;
             floats part = {0};
 #pragma GCC unroll 8

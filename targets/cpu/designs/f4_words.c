@@ -49,7 +49,7 @@ static inline void dot_rows(const uint8_t *w, const uint8_t *s, long pitch, long
         for (int r = 0; r < ROWS; r++) {
             const uint8_t *p = w + r * (pitch / 2) + 16 * i;
             if (PREFETCH)
-                __builtin_prefetch(p + PREFETCH);
+                __builtin_prefetch(p + PREFETCH, 0, LOCALITY);
             const __m128i code = _mm_loadu_si128((const __m128i *)p);
             const __m128i low = _mm_shuffle_epi8(table, _mm_and_si128(code, nibble));
             const __m128i high = _mm_shuffle_epi8(table, _mm_and_si128(_mm_srli_epi16(code, 4), nibble));

@@ -2,7 +2,7 @@
 
 from targets.cpu.designs.design import AVX2, AVX512, VBMI, Design
 
-_BLOCK = {"ROWS": 1, "APART": 1, "PREFETCH": 0}
+_BLOCK = {"ROWS": 1, "APART": 1, "PREFETCH": 0, "LOCALITY": 3}
 _SCALAR = {"ROWS": 1, "APART": 1, "ACC": 1}
 
 F8_DESIGNS = (

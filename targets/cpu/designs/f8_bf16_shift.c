@@ -25,7 +25,7 @@ static inline void dot_rows(const uint8_t *w, long pitch, long cols, const float
         for (int r = 0; r < ROWS; r++) {
             const uint8_t *p = w + r * pitch + c;
             if (PREFETCH)
-                __builtin_prefetch(p + PREFETCH);
+                __builtin_prefetch(p + PREFETCH, 0, LOCALITY);
             const __m512i code = _mm512_loadu_si512(p);
             /* With the code in its upper byte, a word shifted by four is the weight's bf16, 2^-120
                times as large: no table at all. */

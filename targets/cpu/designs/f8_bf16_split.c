@@ -47,7 +47,7 @@ static inline void dot_rows(const uint8_t *w, long pitch, long cols, const float
         for (int r = 0; r < ROWS; r++) {
             const uint8_t *p = w + r * pitch + c;
             if (PREFETCH)
-                __builtin_prefetch(p + PREFETCH);
+                __builtin_prefetch(p + PREFETCH, 0, LOCALITY);
             const __m512i code = _mm512_loadu_si512(p);
             /* The lookup reads seven bits of each index, the magnitude; the sign is put back. */
             __m512i high = _mm512_permutex2var_epi8(high0, code, high1);

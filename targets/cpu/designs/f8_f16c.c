@@ -25,7 +25,7 @@ static inline void dot_rows(const uint8_t *w, long pitch, long cols, const float
         for (int r = 0; r < ROWS; r++) {
             const uint8_t *p = w + r * pitch + c;
             if (PREFETCH)
-                __builtin_prefetch(p + PREFETCH);
+                __builtin_prefetch(p + PREFETCH, 0, LOCALITY);
             const __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)p));
             /* The sign, which widening has copied into the exponent, is removed there. */
             const __m256i half = _mm256_and_si256(_mm256_slli_epi16(wide, 7), keep);

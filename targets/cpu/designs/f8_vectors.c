@@ -34,7 +34,7 @@ static inline void dot_rows(const uint8_t *w, long pitch, long cols, const float
         for (int r = 0; r < ROWS; r++) {
             const uint8_t *p = w + r * pitch + c;
             if (PREFETCH)
-                __builtin_prefetch(p + PREFETCH);
+                __builtin_prefetch(p + PREFETCH, 0, LOCALITY);
             const words word = *(const codes *)p;
 #pragma GCC unroll 4
             for (int k = 0; k < 4; k++)

@@ -10,6 +10,7 @@ from targets.cpu.designs.design import Limit
 _VALUES: Final[Mapping[str, tuple[int, ...]]] = {
     "ROWS": (1, 2, 4, 8, 16),
     "PREFETCH": (0, 256, 512, 1024, 2048),
+    "LOCALITY": (0, 2, 3),
     "APART": (0, 1),
     "LANES": (4, 8, 16),
     "ACC": (1, 2, 4, 8, 16, 32),
@@ -20,7 +21,7 @@ _VALUES: Final[Mapping[str, tuple[int, ...]]] = {
 _FIRST: Final[Mapping[Limit, tuple[str, ...]]] = {
     "decoding": ("LANES", "ROWS", "ACC", "TILE"),
     "sums": ("ACC", "ROWS", "LANES", "ERF_POLYNOMIAL"),
-    "memory": ("PREFETCH", "ROWS", "TILE"),
+    "memory": ("PREFETCH", "LOCALITY", "ROWS", "TILE"),
 }
 """Parameters to change first, by what the best version waits for."""
 _DEFINE: Final = re.compile(r"^#define (\w+) (\d+)\n", re.MULTILINE)
@@ -57,6 +58,8 @@ def steps(source: str, limit: Limit | None, seed: int) -> Iterator[Step]:
     knobs = knobs_of(source)
     if knobs.get("ROWS") == 1:
         knobs.pop("APART", None)  # one row at a time: no block, and so no distance in it
+    if knobs.get("PREFETCH") == 0:
+        knobs.pop("LOCALITY", None)
     first = [name for name in _FIRST.get(limit, ()) if name in knobs] if limit else []
     rest = sorted(knobs.keys() - set(first))
     turn = seed % len(rest) if rest else 0

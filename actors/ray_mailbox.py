@@ -1,0 +1,148 @@
+"""Mailboxes on Ray: each actor in a process of its own, the screening pool on any node."""
+
+import logging
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from actors.crew import crew
+from actors.mailboxes import Delivery, address
+from actors.messages import Actor, Answer, Command
+from events.campaign import ROLES
+from events.vocabulary import RequestLost
+from targets.registry import load_target
+
+LOCAL = (*ROLES, "keeper", "device")
+"""Addresses with one actor, on the driver's node; the device is that node's."""
+PREFIX = "kernelwright-ray-"
+
+
+class Shell:
+    """What Ray runs: a plain actor, made where it lives."""
+
+    def __init__(self, make: Callable[[], Actor]) -> None:
+        self._actor = make()
+
+    def handle(self, command: Command) -> Answer:
+        """Pass one message on."""
+        return self._actor.handle(command)
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes the plain actor of an address in whatever process it is called."""
+
+    address: str
+    target: str
+    preset: str
+    lease_file: Path
+    environ: Mapping[str, str] = field(repr=False)
+
+    def __call__(self) -> Actor:
+        """Load the target and make the actor."""
+        target = load_target(self.target, self.preset)
+        return crew(target, self.lease_file, self.environ, time.monotonic)[self.address]
+
+
+class RayMailbox:
+    """Sends to Ray actors. Ray retries nothing: a lost command is the director's to send again."""
+
+    def __init__(self, makers: Sequence[Maker]) -> None:
+        """Start one actor per maker; makers with the same address form a pool."""
+        self._makers = tuple(makers)
+        self._actors: list[Any] = [_start(maker) for maker in self._makers]
+        self._sent: dict[Any, tuple[int, Any, int]] = {}
+        """Actor's index, its handle and the command's number, by the reference of the answer."""
+
+    @classmethod
+    def start(
+        cls,
+        target: str,
+        preset: str,
+        *,
+        workers: int,
+        lease_file: Path,
+        environ: Mapping[str, str],
+        address: str | None,
+    ) -> "RayMailbox":
+        """Start Ray, or join the cluster at ``address``, and the actors of a run."""
+        _connect(workers, address)
+        names = (*LOCAL, *("screening" for _ in range(workers)))
+        return cls([Maker(name, target, preset, lease_file, environ) for name in names])
+
+    def send(self, command: Command) -> None:
+        """Hand a command to the least busy actor of its address."""
+        name = address(command.request)
+        busy = [index for index, _, _ in self._sent.values()]
+        pool = [i for i, maker in enumerate(self._makers) if maker.address == name]
+        index = min(pool, key=lambda i: (busy.count(i), i))
+        handle = self._actors[index]
+        self._sent[handle.handle.remote(command)] = (index, handle, command.seq)
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        """Wait for the next answer; a dead actor's is `RequestLost`, and it gets a successor."""
+        if not self._sent:
+            time.sleep(timeout_s)
+            return None
+        done, _ = ray.wait(list(self._sent), num_returns=1, timeout=timeout_s)
+        if not done:
+            return None
+        index, handle, seq = self._sent.pop(done[0])
+        name = self._makers[index].address
+        try:
+            answer: Answer = ray.get(done[0])
+        except RayError as error:
+            if isinstance(error, RayActorError) and self._actors[index] is handle:
+                self._actors[index] = _start(self._makers[index])
+            answer = Answer(RequestLost(by="mailbox", reason=f"{name}: {_brief(error)}"))
+        return Delivery(seq, name, answer)
+
+    def close(self) -> None:
+        """Stop the actors, and Ray if this mailbox started it."""
+        ray.shutdown()
+
+
+def _connect(workers: int, address: str | None) -> None:
+    if address is not None:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        return
+    _sweep()
+    folder = Path(tempfile.gettempdir()) / f"{PREFIX}{os.getpid()}"
+    # Actors wait far more than they compute, so each gets a logical processor.
+    ray.init(
+        num_cpus=workers + len(LOCAL),
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        _temp_dir=str(folder),
+    )
+
+
+def _sweep() -> None:
+    """Remove what killed runs of this user left behind."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        pid = folder.name.removeprefix(PREFIX)
+        if pid.isdigit() and not Path(f"/proc/{pid}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(maker: Maker) -> Any:
+    options: dict[str, Any] = {"max_restarts": 0, "max_task_retries": 0, "num_cpus": 1}
+    if maker.address in LOCAL:
+        here = ray.get_runtime_context().get_node_id()
+        options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(here, soft=False)
+    return ray.remote(**options)(Shell).remote(maker)
+
+
+def _brief(error: RayError) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[-1][:300] if lines else ''}"
