@@ -7,6 +7,7 @@ from events.projections.state import State
 from events.vocabulary import (
     LearningRequested,
     MeasurementRequested,
+    RebaseRequested,
     Request,
     ScreeningRequested,
     Sha,
@@ -26,6 +27,8 @@ def _named(request: Request, told: Brief | None) -> tuple[Sha, ...]:
         case TurnAssigned(plan=plan, draft=draft, previous=previous):
             own = told.incumbent_source if told else None
             return tuple(sha for sha in (own, plan, draft, previous) if sha)
+        case RebaseRequested(onto_source=onto_source, reply=reply):
+            return (onto_source, reply)
         case ScreeningRequested(source=source):
             return (source,)
         case MeasurementRequested() as job:

@@ -17,9 +17,7 @@ def crew(
 ) -> dict[str, Actor]:
     """Make one actor per address; ``clock`` is monotonic, in seconds."""
     providers = providers_for(target, environ)
-    actors: dict[str, Actor] = {
-        role: RoleActor(role, target, providers, clock) for role in ROLES
-    }
+    actors: dict[str, Actor] = {role: RoleActor(role, target, providers, clock) for role in ROLES}
     actors["screening"] = ScreeningWorker(target, clock)
     actors["device"] = DeviceActor(target, lease_file, clock)
     actors["keeper"] = KeeperActor(target)

@@ -1,7 +1,5 @@
 """The device actor: the only one to touch the device."""
 
-import json
-import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -9,9 +7,10 @@ from typing import Literal
 from actors.lease import lease
 from actors.messages import Answer, Command
 from actors.screening import sha256
-from events.vocabulary import BoundMeasured, JobFailed, MeasurementRequested, Pair, PairsMeasured
+from decisions.samples import TimedRun, encode, medians, pairs, schedule
+from events.vocabulary import BoundMeasured, JobFailed, MeasurementRequested, PairsMeasured
 from knowledge.claims import toolchain_digest
-from targets.protocol import BuildFailed, Measured, MeasureFailed, Run, Target
+from targets.protocol import Built, Measured, MeasureFailed, Target
 
 BOUND_ROUNDS = 7
 """Times that a bound job goes round its arms; the first round is a warm-up."""
@@ -39,20 +38,20 @@ class DeviceActor:
 
     def _pairs(self, job: MeasurementRequested, command: Command, token: int) -> Answer:
         arms = (command.blobs[job.incumbent_artifact], command.blobs[job.candidate_artifact])
-        schedule = [arm for first in (False, *job.coins) for arm in ((1, 0) if first else (0, 1))]
         began = self._clock()
-        got = self._measure(job, arms, schedule, group=2, checked=(True, True))
+        got = self._measure(job, arms, schedule(job.coins), group=2, checked=(True, True))
         took = self._clock() - began
         if isinstance(got, MeasureFailed):
             arm = "device" if got.arm is None else ARMS[got.arm]
             return Answer(JobFailed(job=job.job, arm=arm, reason=got.reason, device_s=took))
-        samples = _samples(got)
+        runs = _timed(got)
+        samples = encode(runs)
         event = PairsMeasured(
             job=job.job,
-            pairs=tuple(_pair(*two) for two in _in_twos(got.runs[2:])),
+            pairs=pairs(runs),
             samples=sha256(samples),
-            incumbent_margin=got.margins[0] or 0.0,
-            candidate_margin=got.margins[1] or 0.0,
+            incumbent_margin=_margin(got, 0),
+            candidate_margin=_margin(got, 1),
             device_s=took,
             token=token,
             toolchain=toolchain_digest(self._target.fingerprint()),
@@ -65,24 +64,25 @@ class DeviceActor:
             name: self._target.build(job.kernel, command.blobs[sha].decode())
             for name, sha in job.bounds.items()
         }
-        names = [name for name, b in built.items() if not isinstance(b, BuildFailed)]
-        arms = [command.blobs[job.incumbent_artifact]]
-        arms += [b.artifact for b in built.values() if not isinstance(b, BuildFailed)]
-        checked = (True, *(False for _ in names))
-        schedule = list(range(len(arms))) * BOUND_ROUNDS
-        got = self._measure(job, arms, schedule, group=len(arms), checked=checked)
-        took = self._clock() - began
-        if isinstance(got, MeasureFailed) or not names:
-            reason = got.reason if isinstance(got, MeasureFailed) else "no load-only variant builds"
+        loads = {name: b.artifact for name, b in built.items() if isinstance(b, Built)}
+        if not loads:
+            reason = "no load-only variant builds"
+            took = self._clock() - began
             return Answer(JobFailed(job=job.job, arm="device", reason=reason, device_s=took))
-        times: dict[int, list[float]] = {}
-        for run in got.runs[len(arms) :]:
-            times.setdefault(run.arm, []).append(run_s(run))
-        samples = _samples(got)
+        arms = (command.blobs[job.incumbent_artifact], *loads.values())
+        rounds = tuple(range(len(arms))) * BOUND_ROUNDS
+        checked = (True, *(False for _ in loads))
+        got = self._measure(job, arms, rounds, group=len(arms), checked=checked)
+        took = self._clock() - began
+        if isinstance(got, MeasureFailed):
+            return Answer(JobFailed(job=job.job, arm="device", reason=got.reason, device_s=took))
+        runs = _timed(got)
+        incumbent_s, *bounds_s = medians(runs, len(arms))
+        samples = encode(runs)
         event = BoundMeasured(
             job=job.job,
-            incumbent_s=statistics.median(times[0]),
-            bounds_s={name: statistics.median(times[i + 1]) for i, name in enumerate(names)},
+            incumbent_s=incumbent_s,
+            bounds_s=dict(zip(loads, bounds_s, strict=True)),
             samples=sha256(samples),
             device_s=took,
             token=token,
@@ -111,28 +111,12 @@ class DeviceActor:
         )
 
 
-def run_s(run: Run) -> float:
-    """Time of one run: the median of its launches, seconds per launch."""
-    return statistics.median(run.launches_s)
+def _timed(got: Measured) -> tuple[TimedRun, ...]:
+    return tuple(TimedRun(run.arm, run.launches_s, run.probe_s) for run in got.runs)
 
 
-def _in_twos(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
-    return list(zip(runs[::2], runs[1::2], strict=True))
-
-
-def _pair(first: Run, second: Run) -> Pair:
-    incumbent, candidate = (first, second) if first.arm == 0 else (second, first)
-    return Pair(
-        candidate_first=first.arm == 1,
-        incumbent_s=run_s(incumbent),
-        candidate_s=run_s(candidate),
-        probe_s=first.probe_s,
-    )
-
-
-def _samples(got: Measured) -> bytes:
-    """Every launch of every run, in order, as JSON."""
-    runs = [
-        {"arm": run.arm, "launches_s": run.launches_s, "probe_s": run.probe_s} for run in got.runs
-    ]
-    return json.dumps(runs).encode()
+def _margin(got: Measured, arm: int) -> float:
+    margin = got.margins[arm]
+    if margin is None:
+        raise ValueError(f"arm {arm} was measured without a check of its outputs")
+    return margin

@@ -6,6 +6,7 @@ from actors.messages import Answer, Command
 from events.vocabulary import (
     LearningRequested,
     MeasurementRequested,
+    RebaseRequested,
     Request,
     ScreeningRequested,
     TurnAssigned,
@@ -38,6 +39,8 @@ def address(request: Request) -> str:
     match request:
         case TurnAssigned(role=role):
             return role
+        case RebaseRequested():
+            return "implementer"
         case ScreeningRequested():
             return "screening"
         case MeasurementRequested():

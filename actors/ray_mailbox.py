@@ -109,6 +109,7 @@ class RayMailbox:
     def close(self) -> None:
         """Stop the actors, and Ray if this mailbox started it."""
         ray.shutdown()
+        shutil.rmtree(_folder(), ignore_errors=True)
 
 
 def _connect(workers: int, address: str | None) -> None:
@@ -116,15 +117,18 @@ def _connect(workers: int, address: str | None) -> None:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         return
     _sweep()
-    folder = Path(tempfile.gettempdir()) / f"{PREFIX}{os.getpid()}"
     # Actors wait far more than they compute, so each gets a logical processor.
     ray.init(
         num_cpus=workers + len(LOCAL),
         include_dashboard=False,
         log_to_driver=False,
         logging_level=logging.ERROR,
-        _temp_dir=str(folder),
+        _temp_dir=str(_folder()),
     )
+
+
+def _folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"{PREFIX}{os.getpid()}"
 
 
 def _sweep() -> None:

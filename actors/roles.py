@@ -19,8 +19,10 @@ from events.vocabulary import (
     Complaint,
     DesignPlan,
     Draft,
+    EditsReapplied,
     Nothing,
     Outcome,
+    RebaseRequested,
     Review,
     RoleReplied,
     Sha,
@@ -70,6 +72,8 @@ class RoleActor:
         Raises:
             ValueError: the command is not a turn of this role with a brief.
         """
+        if isinstance(command.request, RebaseRequested):
+            return self._rebase(command.request, command)
         turn = _unpack(self._role, command)
         started_s = self._clock()
         try:
@@ -82,6 +86,16 @@ class RoleActor:
             return _failed(turn, e.reason, _spent_in_vain(turn, e))
         wall_s = self._clock() - started_s
         return self._replied(turn, prompt, provider.name, completion, wall_s)
+
+    def _rebase(self, request: RebaseRequested, command: Command) -> Answer:
+        """Apply a step's edits to its new parent; no model is asked."""
+        reply = command.blobs[request.reply].decode("utf-8", "replace")
+        onto = command.blobs[request.onto_source].decode("utf-8", "replace")
+        outcome, blobs = self._outcome(parse("step", reply, onto))
+        if not isinstance(outcome, Draft):
+            reason = outcome.reason if isinstance(outcome, Complaint) else "the reply has no edits"
+            outcome = Complaint(reason=reason)
+        return Answer(EditsReapplied(candidate=request.candidate, outcome=outcome), blobs)
 
     def _prompt(self, turn: _Turn) -> Prompt:
         if self._toolchain is None:

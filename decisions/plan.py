@@ -5,7 +5,7 @@ that a run killed anywhere goes on by folding its log and asking again, and ``au
 every decision by asking at the same place of the same log.
 """
 
-from decisions import closing, controls, device, learning, opening, screening, turns
+from decisions import closing, controls, device, learning, opening, rebase, screening, turns
 from decisions.due import Due
 from events.projections.state import State
 from events.vocabulary import StateDigested
@@ -18,6 +18,8 @@ RULES = (
     opening.propose,
     screening.verdict,
     device.verdict,
+    rebase.propose,
+    rebase.request,
     turns.proceed,
     learning.request,
     closing.close,

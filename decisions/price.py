@@ -57,7 +57,8 @@ def reopened(indices: Mapping[int, float]) -> tuple[int, Price] | None:
     """Choose what goes on when nothing new is waiting.
 
     Args:
-        indices: index of each parked candidate against the best version of today.
+        indices: index of each candidate parked by its price; one parked at its most pairs is
+            not among them.
 
     Returns:
         The parked candidate with the highest index and the price that it goes on at, the

@@ -3,7 +3,7 @@
 from decisions.coins import secret_int
 from decisions.due import Due
 from events.projections.state import State
-from events.projections.tree import Node
+from events.projections.tree import Node, Status
 from events.vocabulary import (
     CandidateExamined,
     CandidateScreened,
@@ -27,15 +27,31 @@ def request(state: State) -> Due | None:
 
 
 def _request(state: State, node: Node) -> ScreeningRequested:
-    first = state.tree.by_normalized[f"{node.kernel}:{node.normalized}"]
     return ScreeningRequested(
         candidate=node.candidate,
         kernel=node.kernel,
         source=node.source,
-        twin=first if first != node.candidate else None,
+        twin=twin(state, node),
         rules=rules(state, node.kernel) if node.is_search else (),
         fixture_seeds=fixture_seeds(state),
     )
+
+
+def twin(state: State, node: Node) -> int | None:
+    """The earlier candidate with the same source whose verdict, or trial, still stands.
+
+    A shelved candidate's does not, once its premise is gone: it was set aside before it was
+    measured, or against a best version that has been replaced.
+    """
+    best = state.tree.branches[node.kernel].incumbent
+    for candidate in state.tree.by_normalized[f"{node.kernel}:{node.normalized}"]:
+        earlier = state.tree.nodes[candidate]
+        if candidate >= node.candidate:
+            return None
+        if earlier.status is Status.SHELVED and (not earlier.pairs or earlier.opponent != best):
+            continue
+        return candidate
+    return None
 
 
 def rules(state: State, kernel: str) -> tuple[RuleRef, ...]:

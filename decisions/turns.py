@@ -133,6 +133,7 @@ def _propose(state: State, thread: Thread, because: tuple[int, ...]) -> Due:
         cites=draft.cites,
         author=thread.author,
         turn=thread.turn.turn,
+        reply=thread.draft_reply if thread.form == "step" else None,
     )
     return Due(proposal, (thread.draft_seq, *because))
 

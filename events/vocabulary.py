@@ -244,6 +244,29 @@ class CandidateProposed(Value):
     author: str
     """``target`` for its own sources, else ``role/provider``."""
     turn: int | None = None
+    reply: Sha | None = None
+    """Steps: the reply that holds the edits, to apply them again to another parent."""
+    rebased_from: CandidateId | None = None
+    """The same step on an earlier best version."""
+
+
+class RebaseRequested(Value):
+    """Request: apply a step's edits to the version that has replaced its parent."""
+
+    kind: Literal["rebase_requested"] = "rebase_requested"
+    candidate: CandidateId
+    kernel: str
+    onto: CandidateId
+    onto_source: Sha
+    reply: Sha
+
+
+class EditsReapplied(Value):
+    """Reply: the step on its new parent, or why its edits do not fit there."""
+
+    kind: Literal["edits_reapplied"] = "edits_reapplied"
+    candidate: CandidateId
+    outcome: Annotated[Draft | Complaint, Field(discriminator="type")]
 
 
 # ---- screening -----------------------------------------------------------------------------
@@ -563,10 +586,13 @@ class RunFinished(Value):
     reason: str
 
 
-Request = TurnAssigned | ScreeningRequested | MeasurementRequested | LearningRequested
+Request = (
+    TurnAssigned | RebaseRequested | ScreeningRequested | MeasurementRequested | LearningRequested
+)
 Reply = (
     RoleReplied
     | TurnFailed
+    | EditsReapplied
     | CandidateExamined
     | PairsMeasured
     | BoundMeasured

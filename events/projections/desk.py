@@ -12,6 +12,7 @@ from events.vocabulary import (
     Nothing,
     Record,
     RoleReplied,
+    Sha,
     TurnAssigned,
     TurnDropped,
     TurnFailed,
@@ -31,6 +32,8 @@ class Thread:
     form: Literal["design", "step"]
     draft: Draft | None = None
     draft_seq: int | None = None
+    draft_reply: Sha | None = None
+    """The reply that the draft was read from."""
     author: str = ""
     """Who wrote the draft: ``role/provider``."""
     reply: RoleReplied | TurnFailed | None = None
@@ -76,6 +79,8 @@ class Desk:
                 self._assign(event, record.seq)
             case RoleReplied() | TurnFailed() as event:
                 self._reply(event, record.seq)
+            case CandidateProposed(rebased_from=int()) as event:
+                self.of(event.kernel).moves.append(f"{event.parent}|{event.move}")
             case CandidateProposed(turn=int() as turn) as event:
                 self._end(turn)
                 self.of(event.kernel).failures = 0
@@ -103,7 +108,7 @@ class Desk:
         desk = self.of(thread.kernel)
         match event.outcome:
             case Draft() as draft:
-                thread.draft, thread.draft_seq = draft, seq
+                thread.draft, thread.draft_seq, thread.draft_reply = draft, seq, event.reply
                 thread.author = f"{thread.turn.role}/{event.provider}"
             case Analysis() as analysis:
                 desk.analyses[thread.turn.parent] = analysis

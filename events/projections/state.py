@@ -15,6 +15,7 @@ from events.projections.tree import DesignTree
 from events.vocabulary import (
     LearningRequested,
     MeasurementRequested,
+    RebaseRequested,
     Record,
     Reply,
     Request,
@@ -30,7 +31,7 @@ from events.vocabulary import (
     WorkAbandoned,
 )
 
-REQUESTS = (TurnAssigned, ScreeningRequested, MeasurementRequested, LearningRequested)
+REQUESTS = get_args(Request)
 REPLIES = get_args(Reply)
 
 
@@ -120,6 +121,8 @@ def work_id(request: Request) -> str:
     match request:
         case TurnAssigned(turn=turn):
             return f"turn {turn}"
+        case RebaseRequested(candidate=candidate):
+            return f"rebase c{candidate}"
         case ScreeningRequested(candidate=candidate):
             return f"screening c{candidate}"
         case MeasurementRequested(job=job):

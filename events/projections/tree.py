@@ -12,6 +12,8 @@ from events.vocabulary import (
     CandidateRejected,
     CandidateScreened,
     CandidateShelved,
+    Draft,
+    EditsReapplied,
     Form,
     HarnessChecked,
     JobFailed,
@@ -19,6 +21,7 @@ from events.vocabulary import (
     MeasurementRequested,
     Pair,
     PairsMeasured,
+    RebaseRequested,
     Record,
     ScreeningRequested,
     Sha,
@@ -61,6 +64,8 @@ class Node:
     author: str
     proposed: int
     """Sequence number of the proposal."""
+    reply: Sha | None = None
+    """Steps: the reply that holds the edits."""
     status: Status = Status.PROPOSED
     examined: CandidateExamined | None = None
     evidence: list[int] = field(default_factory=list)
@@ -106,6 +111,8 @@ class Branch:
     shelved: dict[CandidateId, None] = field(default_factory=dict)
     n_designs: int = 0
     n_steps: int = 0
+    n_rebased: int = 0
+    """Steps that are an earlier one on a new parent; they do not count as proposals."""
     finished: KernelFinished | None = None
 
 
@@ -115,10 +122,16 @@ class DesignTree:
 
     nodes: dict[CandidateId, Node] = field(default_factory=dict)
     branches: dict[str, Branch] = field(default_factory=dict)
-    by_normalized: dict[str, CandidateId] = field(default_factory=dict)
-    """First candidate per ``kernel:normalized source``."""
+    by_normalized: dict[str, list[CandidateId]] = field(default_factory=dict)
+    """Candidates per ``kernel:normalized source``, in order."""
     proposed: dict[CandidateId, None] = field(default_factory=dict)
     examined: dict[CandidateId, None] = field(default_factory=dict)
+    stale: dict[CandidateId, None] = field(default_factory=dict)
+    """Steps in flight whose parent was replaced, to be applied to the new best version."""
+    rebased_onto: dict[CandidateId, CandidateId] = field(default_factory=dict)
+    """New parents of stale steps."""
+    reapplied: dict[CandidateId, tuple[int, Draft]] = field(default_factory=dict)
+    """Stale steps on their new parent, with the record that says so."""
     price: float | None = None
     """Price of a measurement after the last verdict; None before the first."""
 
@@ -130,7 +143,7 @@ class DesignTree:
     @property
     def n_search(self) -> int:
         """Candidates proposed by the search."""
-        return sum(b.n_designs + b.n_steps for b in self.branches.values())
+        return sum(b.n_designs + b.n_steps - b.n_rebased for b in self.branches.values())
 
     def incumbent(self, kernel: str) -> Node:
         """The best version of a kernel; its baseline must have passed screening."""
@@ -162,6 +175,8 @@ class DesignTree:
                 self._screen(event, record.seq)
             case WorkAbandoned(candidate=int() as candidate, reason=reason):
                 self._close(candidate, Status.REFUSED, reason, record.seq)
+            case RebaseRequested() | EditsReapplied() as event:
+                self._rebase(event, record.seq)
             case HarnessChecked() as event:
                 self._control(event, record.seq)
             case CandidateAccepted() | CandidateRejected() | CandidateShelved() as event:
@@ -202,13 +217,14 @@ class DesignTree:
     def _propose(self, event: CandidateProposed, seq: int) -> None:
         node = Node(
             event.candidate, event.kernel, event.form, event.parent, event.hypothesis,
-            event.source, event.normalized, event.move, event.author, seq,
+            event.source, event.normalized, event.move, event.author, seq, event.reply,
         )  # fmt: skip
         self.nodes[event.candidate] = node
         self.proposed[event.candidate] = None
         branch = self.branches.setdefault(event.kernel, Branch())
         branch.nodes.append(event.candidate)
-        self.by_normalized.setdefault(f"{event.kernel}:{event.normalized}", event.candidate)
+        same = self.by_normalized.setdefault(f"{event.kernel}:{event.normalized}", [])
+        same.append(event.candidate)
         match event.form:
             case "baseline":
                 branch.baseline = event.candidate
@@ -216,6 +232,9 @@ class DesignTree:
                 branch.n_designs += 1
             case "step":
                 branch.n_steps += 1
+                if event.rebased_from is not None:
+                    branch.n_rebased += 1
+                    self.reapplied.pop(event.rebased_from, None)
             case _:
                 pass
         if node.is_search:
@@ -257,6 +276,15 @@ class DesignTree:
             case CandidateShelved():
                 self._close(event.candidate, Status.SHELVED, event.reason, seq)
                 branch.shelved[event.candidate] = None
+                if node.form == "step" and node.reply and node.parent != branch.incumbent:
+                    self.stale[event.candidate] = None
+
+    def _rebase(self, event: RebaseRequested | EditsReapplied, seq: int) -> None:
+        if isinstance(event, RebaseRequested):
+            self.stale.pop(event.candidate, None)
+            self.rebased_onto[event.candidate] = event.onto
+        elif isinstance(event.outcome, Draft):
+            self.reapplied[event.candidate] = (seq, event.outcome)
 
     def _control(self, event: HarnessChecked, seq: int) -> None:
         for candidate in self.branches[event.kernel].nodes[:3]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from benchmarks.acceptance import MODELS, cross_check, false_accepts, null_effects
 from decisions.acceptance import SENTINEL_LIMIT, Verdict, judge, sentinel
 from decisions.capital import DEFAULT, FLOOR, MIN_AA, Scale, capital, effect_of, reaches, scale
 from decisions.coins import coins, secret_int
@@ -126,6 +127,11 @@ def test_capital_is_the_sum_of_the_bettors_until_the_cap_binds() -> None:
     assert capital(effects, 0.71, 0.002)[-1] == pytest.approx(total, rel=1e-12)
 
 
+def test_the_worked_example_of_the_documentation_holds() -> None:
+    """A reader with a pocket calculator must get what the code gets."""
+    assert capital([-0.6, 0.2, -1.4], 0.71, 0.002) == pytest.approx([1.526, 1.149, 1.963], abs=5e-4)
+
+
 def test_an_outlier_counts_as_one_and_a_half_scales() -> None:
     """A spike of +20 % is no more evidence than an ordinary loss."""
     assert capital([-1.5], 1.0, 0.002) == capital([-370.0], 1.0, 0.002)
@@ -152,6 +158,18 @@ def test_thousands_of_losses_leave_finite_capital() -> None:
 def test_capital_refuses_a_game_without_rules(scale: float, alpha: float) -> None:
     with pytest.raises(ValueError, match="need scale > 0"):
         capital([1.0], scale, alpha)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_equal_candidates_are_accepted_no_more_often_than_alpha(name: str) -> None:
+    """Looked at after every pair, under every noise of the benchmark; 0.005 is three errors up."""
+    assert false_accepts(MODELS[name], np.random.default_rng(1), 2000, 60) <= 0.005
+
+
+def test_the_vector_form_of_the_benchmark_bets_as_capital_does() -> None:
+    """What the benchmark says of the rule must be about the rule."""
+    effects, scale = null_effects(MODELS["all together"], np.random.default_rng(1), (50, 60))
+    assert cross_check(effects - 0.5 * scale, scale, POLICY.alpha) == 0
 
 
 # ---- belief

@@ -1,0 +1,241 @@
+"""Re-derive a run from its log: decisions from the state before them, readings from their blobs.
+
+The same functions that decided live are asked again; what they answer must be what is recorded.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+
+from decisions import replies, samples
+from decisions.plan import decide
+from events.blob_names import blobs_of
+from events.projections.state import REPLIES, State, work_id
+from events.vocabulary import (
+    Analysis,
+    AnyEvent,
+    BoundMeasured,
+    CandidateExamined,
+    Complaint,
+    DesignPlan,
+    Draft,
+    EditsReapplied,
+    JobFailed,
+    LearningRequested,
+    LogRepaired,
+    MeasurementRequested,
+    Nothing,
+    PairsMeasured,
+    RebaseRequested,
+    Record,
+    RequestLost,
+    Review,
+    RoleReplied,
+    RunInterrupted,
+    RunResumed,
+    RunStarted,
+    ScreeningRequested,
+    Sha,
+    TurnAssigned,
+    TurnFailed,
+)
+
+ReadBlob = Callable[[Sha], bytes]
+"""Reads a blob and checks its hash; raises an exception that says which blob and why."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something in the log that its evidence does not support."""
+
+    seq: int
+    kind: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"record {self.seq} ({self.kind}): {self.problem}"
+
+
+def audit(
+    records: Iterable[Record], blob: ReadBlob, unreadable: type[Exception]
+) -> Iterator[Finding]:
+    """Check a log from its first record on.
+
+    Args:
+        records: of one run, in order; the reader has checked their hash chain.
+        blob: see `ReadBlob`.
+        unreadable: what ``blob`` raises for a missing or changed blob.
+
+    Yields:
+        One finding per problem. Checking goes on after one, with the state that the log gives.
+    """
+    state = State()
+    token = 0
+    for record in records:
+        event = record.event
+        problems = [*_frame(state, record)]
+        try:
+            for sha in blobs_of(event):
+                blob(sha)
+            problems += _evidence(state, record, blob)
+        except unreadable as error:
+            problems.append(str(error))
+        if isinstance(event, PairsMeasured | BoundMeasured):
+            if event.token <= token:
+                problems.append(f"lease token {event.token} is not newer than {token}")
+            token = event.token
+        yield from (Finding(record.seq, event.kind, problem) for problem in problems)
+        state.apply(record)
+
+
+def _frame(state: State, record: Record) -> Iterator[str]:
+    """Check that the record may stand here at all."""
+    event = record.event
+    match event:
+        case RunStarted():
+            if state.start is not None:
+                yield "a second first event"
+        case RunResumed() | LogRepaired():
+            pass
+        case RequestLost(by="resume"):
+            yield from _answers(state, record)
+            if state.resumed < 0:
+                yield "lost by a resumption, but the run was never resumed"
+        case RunInterrupted():
+            yield from _nothing_due(state)
+        case _ if isinstance(event, REPLIES):
+            yield from _nothing_due(state)
+            yield from _answers(state, record)
+        case _:
+            yield from _decided(state, record)
+
+
+def _decided(state: State, record: Record) -> Iterator[str]:
+    due = decide(state)
+    if due is None:
+        yield "nothing was due here"
+    elif due.event != record.event:
+        yield f"the evidence supports something else: {_difference(record.event, due.event)}"
+    elif due.because != record.because:
+        yield f"rests on records {due.because}, not on {record.because}"
+
+
+def _difference(recorded: AnyEvent, derived: AnyEvent) -> str:
+    if recorded.kind != derived.kind:
+        return f"{derived.kind}"
+    theirs, ours = recorded.model_dump(), derived.model_dump()
+    differing = [name for name in ours if ours[name] != theirs[name]]
+    return ", ".join(f"{n} = {ours[n]!r}, recorded {theirs[n]!r}" for n in differing)[:600]
+
+
+def _nothing_due(state: State) -> Iterator[str]:
+    if (due := decide(state)) is not None:
+        yield f"a decision is missing before it: {due.event.kind}"
+
+
+def _answers(state: State, record: Record) -> Iterator[str]:
+    """Check that a reply answers a request that waits for it."""
+    request = state.pending.get(record.because[0]) if record.because else None
+    if request is None:
+        yield "answers no request that is waiting"
+        return
+    match record.event:
+        case RequestLost():
+            fits = True
+        case RoleReplied(turn=turn) | TurnFailed(turn=turn):
+            fits = isinstance(request, TurnAssigned) and request.turn == turn
+        case CandidateExamined(candidate=candidate):
+            fits = isinstance(request, ScreeningRequested) and request.candidate == candidate
+        case PairsMeasured(job=job) | BoundMeasured(job=job) | JobFailed(job=job):
+            fits = isinstance(request, MeasurementRequested) and request.job == job
+        case EditsReapplied(candidate=candidate):
+            fits = isinstance(request, RebaseRequested) and request.candidate == candidate
+        case _:
+            fits = isinstance(request, LearningRequested)
+    if not fits:
+        yield f"does not answer {work_id(request)}"
+
+
+def _evidence(state: State, record: Record, blob: ReadBlob) -> list[str]:
+    """Check a reply against its own blobs and its request."""
+    request = state.pending.get(record.because[0]) if record.because else None
+    match record.event:
+        case PairsMeasured() as event if isinstance(request, MeasurementRequested):
+            return list(_pairs(event, request, blob))
+        case BoundMeasured() as event:
+            return list(_bounds(event, blob))
+        case RoleReplied() as event if isinstance(request, TurnAssigned):
+            parent = state.tree.nodes[request.parent].source
+            return list(_reply(event, request, blob(parent).decode("utf-8", "replace"), blob))
+        case EditsReapplied() as event if isinstance(request, RebaseRequested):
+            return list(_rebased(event, request, blob))
+        case _:
+            return []
+
+
+def _rebased(event: EditsReapplied, request: RebaseRequested, blob: ReadBlob) -> Iterator[str]:
+    reply, onto = (blob(s).decode("utf-8", "replace") for s in (request.reply, request.onto_source))
+    parsed = replies.parse("step", reply, onto)
+    applied = isinstance(parsed, replies.SourceText)
+    if applied != isinstance(event.outcome, Draft):
+        yield "the edits fit their new parent otherwise than recorded"
+    elif (
+        isinstance(event.outcome, Draft)
+        and isinstance(parsed, replies.SourceText)
+        and event.outcome.source != _sha(parsed.source)
+    ):
+        yield "the edits give another source than the recorded one"
+
+
+def _pairs(event: PairsMeasured, request: MeasurementRequested, blob: ReadBlob) -> Iterator[str]:
+    try:
+        runs = samples.decode(blob(event.samples))
+    except ValueError as error:
+        yield str(error)
+        return
+    if tuple(run.arm for run in runs) != samples.schedule(request.coins):
+        yield "the arms did not run in the order of the coins"
+    elif samples.pairs(runs) != event.pairs:
+        yield "the pairs are not the medians of the raw samples"
+    if max(event.incumbent_margin, event.candidate_margin) > 1.0:
+        yield "an arm was outside of the tolerance, and the pairs were kept"
+
+
+def _bounds(event: BoundMeasured, blob: ReadBlob) -> Iterator[str]:
+    try:
+        runs = samples.decode(blob(event.samples))
+    except ValueError as error:
+        yield str(error)
+        return
+    derived = samples.medians(runs, 1 + len(event.bounds_s))
+    if derived != (event.incumbent_s, *event.bounds_s.values()):
+        yield "the times are not the medians of the raw samples"
+
+
+def _reply(event: RoleReplied, request: TurnAssigned, parent: str, blob: ReadBlob) -> Iterator[str]:
+    """Read the reply again: it must be read as what is recorded."""
+    text = blob(event.reply).decode("utf-8", "replace")
+    parsed = replies.parse(request.task, text, parent)
+    recorded = event.outcome
+    same = False
+    match parsed:
+        case replies.PlanText(plan=plan, hypothesis=hypothesis):
+            same = (
+                isinstance(recorded, DesignPlan)
+                and recorded.plan == _sha(plan)
+                and recorded.hypothesis == hypothesis
+            )
+        case replies.SourceText(source=source, hypothesis=hypothesis):
+            same = (
+                isinstance(recorded, Draft)
+                and recorded.source == _sha(source)
+                and recorded.hypothesis == hypothesis
+            )
+        case Analysis() | Review() | Complaint() | Nothing():
+            same = recorded == parsed
+    if not same:
+        yield "the reply does not say what it was read as"
+
+
+def _sha(text: str) -> Sha:
+    return sha256(text.encode()).hexdigest()

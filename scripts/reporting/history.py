@@ -1,0 +1,95 @@
+"""A run as it is read back: its records, the state they fold to, and its device jobs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from events.errors import LogError
+from events.log import read, read_head
+from events.projections.state import State, replay
+from events.vocabulary import (
+    BoundMeasured,
+    JobFailed,
+    MeasurementRequested,
+    PairsMeasured,
+    Record,
+)
+
+JobReply = PairsMeasured | BoundMeasured | JobFailed
+
+
+class RunEmptyError(LogError):
+    """The log has no first event, so that there is nothing to tell.
+
+    Attributes:
+        path: the run folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: the log is empty; start the run first"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, whole."""
+
+    records: tuple[Record, ...]
+    """All of them; the index is the sequence number."""
+    state: State
+    head: str
+    """Chain hash over the log, hex."""
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The campaign's kernels, in its order."""
+        return self.state.begun.campaign.kernels
+
+    def hours(self, record: Record) -> float:
+        """Hours between the first record and ``record``, pauses included."""
+        return (record.time_ns - self.records[0].time_ns) / 3.6e12
+
+
+@dataclass(frozen=True)
+class Job:
+    """A device job that was answered."""
+
+    seq: int
+    """Of the reply."""
+    request: MeasurementRequested
+    reply: JobReply
+    record: Record
+    """The reply's."""
+    device_s: float
+    """Device seconds of the run when the job ended, its own included."""
+
+
+def load(folder: Path) -> Run:
+    """Read a run.
+
+    Raises:
+        LogError: there is no log, it is empty, damaged, or of another version.
+    """
+    records = tuple(read(folder))
+    state = replay(records)
+    if state.start is None:
+        raise RunEmptyError(folder)
+    return Run(records, state, read_head(folder))
+
+
+def jobs(records: Sequence[Record]) -> tuple[Job, ...]:
+    """Put each answered device job's request and reply together, in the order of the replies."""
+    found, total = [], 0.0
+    for record in records:
+        match record.event:
+            case PairsMeasured() | BoundMeasured() | JobFailed() as reply:
+                total += reply.device_s
+                request = records[record.because[0]].event
+                if isinstance(request, MeasurementRequested):
+                    found.append(Job(record.seq, request, reply, record, total))
+            case _:
+                pass
+    return tuple(found)

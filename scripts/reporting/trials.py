@@ -1,0 +1,69 @@
+"""The device evidence of one candidate, with the capital recomputed pair by pair."""
+
+from dataclasses import dataclass
+
+from decisions.capital import capital, effect_of
+from events.projections.tree import Node
+from events.vocabulary import CandidateId, PairsMeasured
+from scripts.reporting.history import Run
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One pair as the acceptance test saw it."""
+
+    seq: int
+    """Record that holds it."""
+    candidate_first: bool
+    incumbent_s: float
+    candidate_s: float
+    effect: float
+    """Log-percent without the slot effect; negative is faster."""
+    capital: float
+    """After this pair."""
+
+
+@dataclass(frozen=True)
+class DeviceMargin:
+    """Correctness checked again on the device, by one job."""
+
+    seq: int
+    incumbent: float
+    candidate: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate's pairs against one incumbent."""
+
+    opponent: CandidateId
+    scale: tuple[float, float]
+    """Pair scale and slot effect, log-percent, fixed before the first pair."""
+    limit: float
+    """Capital at which a candidate is accepted."""
+    readings: tuple[Reading, ...]
+    margins: tuple[DeviceMargin, ...]
+    seqs: tuple[int, ...]
+
+
+def trial(run: Run, node: Node) -> Trial | None:
+    """Return the pairs behind a candidate's last verdict, or so far; None if it has none."""
+    if not node.pairs or node.scale is None or node.opponent is None:
+        return None
+    replies = [
+        (seq, event)
+        for seq in node.evidence
+        if isinstance(event := run.records[seq].event, PairsMeasured)
+    ]
+    pairs = [(seq, pair) for seq, event in replies for pair in event.pairs]
+    pair_scale, slot = node.scale
+    effects = [effect_of(pair, slot) for _, pair in pairs]
+    alpha = run.state.begun.campaign.acceptance.alpha
+    path = capital(effects, pair_scale, alpha)
+    readings = tuple(
+        Reading(seq, pair.candidate_first, pair.incumbent_s, pair.candidate_s, effect, held)
+        for (seq, pair), effect, held in zip(pairs, effects, path, strict=True)
+    )
+    margins = tuple(DeviceMargin(s, e.incumbent_margin, e.candidate_margin) for s, e in replies)
+    seqs = tuple(node.evidence)
+    return Trial(node.opponent, node.scale, 1 / alpha, readings, margins, seqs)

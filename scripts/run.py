@@ -1,0 +1,271 @@
+"""Start a campaign from its file, or go on with a run folder."""
+
+import argparse
+import io
+import os
+import platform
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, redirect_stdout
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+from typing import Any, TextIO
+
+from actors.crew import crew
+from actors.director import NAME, Director
+from actors.local_mailbox import LocalMailbox
+from actors.mailboxes import Mailbox
+from actors.opening import first_event
+from events.blobs import Blobs
+from events.campaign import Campaign
+from events.log import Entry, EventLog, read, read_head
+from events.projections.state import State, replay
+from events.vocabulary import Record, RunResumed, RunStarted
+from scripts.campaign_file import load
+from scripts.main import INTERRUPTED
+from scripts.progress import view
+from scripts.runs import (
+    UNTRUSTED,
+    UsageError,
+    holds_run,
+    lease_file,
+    new_folder,
+    records_of,
+    result_lines,
+    without_traceback,
+)
+from targets.protocol import Target
+from targets.registry import load_target
+
+PACKAGES = (
+    "kernelwright", "jinja2", "litellm", "msgpack", "numpy", "pydantic", "ray", "scipy",
+)  # fmt: skip
+QUIET_RAY: Mapping[str, str] = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+"""For Ray, before it is imported: no telemetry, no warning about devices that it does not know."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run, as opposed to what."""
+
+    local: bool
+    ray_address: str | None
+    quiet: bool
+    as_json: bool
+
+    @property
+    def people(self) -> TextIO:
+        """Where text for people goes."""
+        return sys.stderr if self.as_json else sys.stdout
+
+    def say(self, text: str) -> None:
+        """Tell a person something that a quiet run leaves out."""
+        if not self.quiet:
+            print(text, file=self.people, flush=True)
+
+
+@without_traceback
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run or resume; return 0 when finished, 3 when a control failed, 130 when stopped."""
+    args = _parser().parse_args(argv)
+    options = Options(args.local, args.ray_address, args.quiet, args.as_json)
+    run, campaign, records = _wanted(args.what, args.out)
+    before = replay(records)
+    if run is not None and before.finished:
+        return _conclude(before, run, read_head(run), options)
+    target = load_target(campaign.target, campaign.preset)
+    toolchain = target.fingerprint()
+    if before.start and before.toolchain != toolchain:
+        changed = [k for k in toolchain if before.toolchain.get(k) != toolchain[k]]
+        options.say(f"the toolchain has changed since the run last stopped: {', '.join(changed)}")
+    run = run or new_folder(campaign.name, Path("runs"))
+    options.say(f"run folder: {run}")
+    state, head = _drive(run, campaign, target, options)
+    return _conclude(state, run, head, options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="kernelwright run", description=__doc__)
+    parser.add_argument(
+        "what", type=Path, metavar="CAMPAIGN.toml|RUN", help="campaign file, or run folder"
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/NAME-N)")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--local", action="store_true", help="everything in this process, without Ray"
+    )
+    where.add_argument("--ray-address", metavar="A", help="join this Ray cluster, e.g. auto")
+    parser.add_argument("--quiet", action="store_true", help="print the result only")
+    parser.add_argument(
+        "--json", action="store_true", dest="as_json", help="events as JSON lines on stdout"
+    )
+    return parser
+
+
+# ---- what to run ---------------------------------------------------------------------------
+
+
+def _wanted(what: Path, out: Path | None) -> tuple[Path | None, Campaign, list[Record]]:
+    """Return the run folder if it is known, the campaign, and the records that there are."""
+    if what.is_dir():
+        if out is not None:
+            raise UsageError("--out goes with a campaign file; a run folder is its own")
+        records = records_of(what)
+        return what, _campaign(records) or load(what), records
+    campaign = load(what)
+    if out is None or not holds_run(out):
+        if out is not None and out.exists() and not out.is_dir():
+            raise UsageError(f"--out {out} is not a folder")
+        return out, campaign, []
+    records = list(read(out))
+    started = _campaign(records)
+    if started is not None:
+        _check_same(started, campaign, what, out)
+    return out, campaign, records
+
+
+def _campaign(records: Sequence[Record]) -> Campaign | None:
+    return next((r.event.campaign for r in records if isinstance(r.event, RunStarted)), None)
+
+
+def _check_same(started: Campaign, asked: Campaign, file: Path, run: Path) -> None:
+    difference = _difference(started.model_dump(), asked.model_dump())
+    if difference is not None:
+        key, was, now = difference
+        raise UsageError(
+            f"{run} was started with another campaign: {key!r} is {was!r} there and {now!r} in "
+            f"{file}; choose another --out, or go on with `kernelwright run {run}`"
+        )
+
+
+def _difference(was: Any, now: Any, key: str = "") -> tuple[str, Any, Any] | None:
+    """The first key, in the order of the campaign, whose values differ."""
+    if not (isinstance(was, dict) and isinstance(now, dict)):
+        return None if was == now else (key, was, now)
+    for name in was:
+        inner = f"{key}.{name}" if key else name
+        if found := _difference(was[name], now[name], inner):
+            return found
+    return None
+
+
+# ---- running -------------------------------------------------------------------------------
+
+
+class Stop:
+    """Ctrl-C and SIGTERM: the first one asks to stop at a safe point, the second one kills."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> "Stop":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        self.asked = True
+        # Not print: the signal may have come in the middle of one.
+        os.write(2, b"\nstopping at the next safe point; once more kills at once\n")
+
+
+def _drive(run: Path, campaign: Campaign, target: Target, options: Options) -> tuple[State, str]:
+    """Take a run from where it is to its end, or to a stop; return the state and the log's head."""
+    with ExitStack() as stack:
+        log = stack.enter_context(EventLog.open(run, time.time_ns))
+        if log.repaired:
+            log.append([Entry(log.repaired, NAME)])
+        records = list(read(run))
+        mailbox = _mailbox(stack, campaign, target, options)
+        screen = view(quiet=options.quiet, as_json=options.as_json)
+        stack.callback(screen.close)
+        stop = stack.enter_context(Stop())
+        blobs = Blobs(run)
+        director = Director(log, blobs, mailbox, watch=screen.watch)
+        if _campaign(records) is None:
+            seed = secrets.token_hex(32)
+            director.start(
+                first_event(campaign, target, blobs, secret_seed=seed, versions=_versions())
+            )
+        else:
+            mark = RunResumed(versions=_versions(), toolchain=target.fingerprint())
+            director.resume(records, mark)
+
+        def stopping() -> bool:
+            screen.tick()
+            return stop.asked
+
+        return director.run(stop=stopping), log.head
+
+
+def _mailbox(stack: ExitStack, campaign: Campaign, target: Target, options: Options) -> Mailbox:
+    lease, environ = lease_file(campaign.target), dict(os.environ)
+    if options.local:
+        return LocalMailbox(crew(target, lease, environ, time.monotonic))
+    options.say("starting Ray, which takes some seconds (--local does without) ...")
+    for name, value in QUIET_RAY.items():
+        os.environ.setdefault(name, value)
+    from actors.ray_mailbox import RayMailbox
+
+    try:
+        mailbox = RayMailbox.start(
+            campaign.target,
+            campaign.preset,
+            workers=campaign.screening.workers,
+            lease_file=lease,
+            environ=environ,
+            address=options.ray_address,
+        )
+    except ConnectionError as e:
+        raise UsageError(f"no Ray cluster at {options.ray_address!r}: {e}") from e
+    stack.callback(mailbox.close)
+    return mailbox
+
+
+def _versions() -> dict[str, str]:
+    installed = {name: metadata.version(name) for name in PACKAGES}
+    return {**installed, "python": platform.python_version()}
+
+
+# ---- the end -------------------------------------------------------------------------------
+
+
+def _conclude(state: State, run: Path, head: str, options: Options) -> int:
+    """Print the result, write the report of a finished run, and return the exit status."""
+    for line in result_lines(state, run, head):
+        print(line, file=options.people)
+    if state.finished is None:
+        how = " --local" if options.local else ""
+        print(f"stopped; go on with: kernelwright run {run}{how}", file=options.people)
+        return INTERRUPTED
+    if report := _report(run):
+        print(f"report written: {report}", file=options.people)
+    return 0 if state.finished.geomean is not None else UNTRUSTED
+
+
+def _report(run: Path) -> Path | None:
+    """Write the report; None if this installation has no reporter, or it could not."""
+    path = run / "report.html"
+    if not path.exists() and find_spec("scripts.report"):
+        from scripts import report
+
+        with redirect_stdout(io.StringIO()):
+            report.main([str(run)])
+    return path if path.exists() else None
