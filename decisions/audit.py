@@ -10,6 +10,7 @@ from hashlib import sha256
 from decisions import replies, samples
 from decisions.plan import decide
 from events.blob_names import blobs_of
+from events.errors import FoldError
 from events.projections.state import REPLIES, State, work_id
 from events.vocabulary import (
     Analysis,
@@ -67,13 +68,14 @@ def audit(
         unreadable: what ``blob`` raises for a missing or changed blob.
 
     Yields:
-        One finding per problem. Checking goes on after one, with the state that the log gives.
+        One finding per problem. Checking goes on after one, with the state that the log gives, up
+        to a record that contradicts those before it.
     """
     state = State()
     token = 0
     for record in records:
         event = record.event
-        problems = [*_frame(state, record)]
+        problems = [*_framed(state, record)]
         try:
             for sha in blobs_of(event):
                 blob(sha)
@@ -85,7 +87,18 @@ def audit(
                 problems.append(f"lease token {event.token} is not newer than {token}")
             token = event.token
         yield from (Finding(record.seq, event.kind, problem) for problem in problems)
-        state.apply(record)
+        try:
+            state.apply(record)
+        except FoldError as error:
+            yield Finding(record.seq, event.kind, f"{error}; nothing after it can be audited")
+            return
+
+
+def _framed(state: State, record: Record) -> list[str]:
+    try:
+        return list(_frame(state, record))
+    except LookupError as error:
+        return [f"no decision can follow from the records before it: {error}"]
 
 
 def _frame(state: State, record: Record) -> Iterator[str]:

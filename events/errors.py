@@ -22,6 +22,26 @@ class LogMissingError(LogError):
         return f"{self.path}: no such log; check the run folder's name, or start the run first"
 
 
+class FoldError(LogError):
+    """A record that is whole does not fit the state before it: the log was not written by a run.
+
+    Attributes:
+        seq: number of the record.
+        kind: of its event.
+        reason: what does not fit.
+    """
+
+    def __init__(self, seq: int, kind: str, reason: str) -> None:
+        super().__init__(seq, kind, reason)
+        self.seq, self.kind, self.reason = seq, kind, reason
+
+    def __str__(self) -> str:
+        return (
+            f"record {self.seq} ({self.kind}) does not fit the records before it: {self.reason}; "
+            "no run wrote this log"
+        )
+
+
 class LogBusyError(LogError):
     """Another writer has the run.
 

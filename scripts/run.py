@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
@@ -27,6 +26,7 @@ from events.campaign import Campaign
 from events.log import Entry, EventLog, read, read_head
 from events.projections.state import State, replay
 from events.vocabulary import Record, RunResumed, RunStarted
+from scripts import report
 from scripts.campaign_file import load
 from scripts.main import INTERRUPTED
 from scripts.progress import view
@@ -217,6 +217,7 @@ def _drive(run: Path, campaign: Campaign, target: Target, options: Options) -> t
 
 def _mailbox(stack: ExitStack, campaign: Campaign, target: Target, options: Options) -> Mailbox:
     lease, environ = lease_file(campaign.target), dict(os.environ)
+    lease.parent.mkdir(mode=0o700, exist_ok=True)  # targets keep what they build there as well
     if options.local:
         return LocalMailbox(crew(target, lease, environ, time.monotonic))
     options.say("starting Ray, which takes some seconds (--local does without) ...")
@@ -261,11 +262,9 @@ def _conclude(state: State, run: Path, head: str, options: Options) -> int:
 
 
 def _report(run: Path) -> Path | None:
-    """Write the report; None if this installation has no reporter, or it could not."""
+    """Write the report, unless it is there; None if it could not be written."""
     path = run / "report.html"
-    if not path.exists() and find_spec("scripts.report"):
-        from scripts import report
-
+    if not path.exists():
         with redirect_stdout(io.StringIO()):
             report.main([str(run)])
     return path if path.exists() else None

@@ -7,6 +7,7 @@ from typing import get_args
 
 from pydantic_core import to_json
 
+from events.errors import FoldError
 from events.projections.desk import Desk
 from events.projections.knowledge import Knowledge
 from events.projections.ledger import DeviceLedger
@@ -70,7 +71,17 @@ class State:
         return self.start
 
     def apply(self, record: Record) -> None:
-        """Take in one record. No I/O, no clock, no randomness: replay must agree with the run."""
+        """Take in one record. No I/O, no clock, no randomness: replay must agree with the run.
+
+        Raises:
+            FoldError: the record contradicts those before it.
+        """
+        try:
+            self._apply(record)
+        except (LookupError, StopIteration, ValueError) as error:
+            raise FoldError(record.seq, record.event.kind, str(error)) from error
+
+    def _apply(self, record: Record) -> None:
         event = record.event
         if isinstance(event, REPLIES) and record.because:
             request = self.pending.pop(record.because[0], None)

@@ -50,6 +50,11 @@ class Axis:
             low, high = self.low, self.high
         return min(max((value - low) / (high - low), 0.0), 1.0)
 
+    def scaled(self, factor: float) -> "Axis":
+        """The same axis over values that are larger by ``factor``."""
+        ticks = tuple((value * factor, text) for value, text in self.ticks)
+        return Axis(self.label, self.low * factor, self.high * factor, ticks, self.is_log)
+
 
 def linear_axis(
     label: str, values: Sequence[float], show: Callable[[float], str], *, low: float | None = None

@@ -80,11 +80,12 @@ static inline void dot_rows(const uint8_t *w, const uint8_t *s, long pitch, long
             const __m512i codes = _mm512_loadu_si512(p);
             const __m512i even = _mm512_permutexvar_epi8(codes, table);
             const __m512i odd = _mm512_permutexvar_epi8(_mm512_srli_epi16(codes, 4), table);
-            __m512i dot = _mm512_dpbusd_epi32(_mm512_setzero_si512(), even, (__m512i)high0);
-            dot = _mm512_dpbusd_epi32(dot, odd, (__m512i)high1);
-            dot = _mm512_add_epi32(_mm512_slli_epi32(dot, 8), (__m512i)offset);
-            dot = _mm512_dpbusd_epi32(dot, even, (__m512i)low0);
+            __m512i high = _mm512_dpbusd_epi32(_mm512_setzero_si512(), even, (__m512i)high0);
+            __m512i dot = _mm512_dpbusd_epi32((__m512i)offset, even, (__m512i)low0);
+            high = _mm512_dpbusd_epi32(high, odd, (__m512i)high1);
             dot = _mm512_dpbusd_epi32(dot, odd, (__m512i)low1);
+            /* dot + 256 high: a lane of `high` fits into 16 bits, so a product of words does it. */
+            dot = _mm512_dpwssd_epi32(dot, high, _mm512_set1_epi32(256));
             /* 8 elements a lane, two lanes a block: the block's scale is applied here. */
             acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot),
                                      block_scales(s + r * (pitch / 16) + 8 * i), acc[r]);

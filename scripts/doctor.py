@@ -1,0 +1,132 @@
+"""Check what a campaign on this machine's processor needs, and say what to do about the rest."""
+
+import argparse
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from scripts.runs import FAILED, lease_file, without_traceback
+from targets.protocol import TargetError
+
+NEEDED = ("jinja2", "litellm", "msgpack", "numpy", "pydantic", "ray", "rich", "scipy")
+MIN_PYTHON = (3, 11)
+MIN_CORES = 2
+MIN_MEMORY_GIB = 4.0
+MIN_DISK_GIB = 1.0
+
+
+class Line(NamedTuple):
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    text: str
+    """What was found, or what to do."""
+    needed: bool = True
+    """Whether no campaign runs without it."""
+
+
+@without_traceback
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print what was found; return 0 if a campaign can run here, else 1."""
+    parser = argparse.ArgumentParser(prog="kernelwright doctor", description=__doc__)
+    parser.parse_args(argv)
+    lines = [check() for check in CHECKS]
+    for line in lines:
+        word = "ok" if line.ok else "missing" if line.needed else "note"
+        print(f"{word:<8} {line.name:<10} {line.text}")
+    can_run = all(line.ok for line in lines if line.needed)
+    print("a campaign can run here" if can_run else "no campaign can run here yet")
+    return 0 if can_run else FAILED
+
+
+def _python() -> Line:
+    ok = sys.version_info >= MIN_PYTHON
+    advice = "" if ok else f"; install {'.'.join(map(str, MIN_PYTHON))} or newer"
+    return Line("python", ok, platform.python_version() + advice)
+
+
+def _packages() -> Line:
+    absent = [name for name in NEEDED if find_spec(name) is None]
+    text = f"install {', '.join(absent)}" if absent else f"all {len(NEEDED)} are installed"
+    return Line("packages", not absent, text)
+
+
+def _system() -> Line:
+    ok = platform.system() == "Linux"
+    text = f"{platform.system()} {platform.release()} on {platform.machine()}"
+    advice = "" if ok else "; campaigns need Linux, replay and report work here"
+    return Line("system", ok, text + advice)
+
+
+def _asked(name: str, ask: Callable[[], str]) -> Line:
+    try:
+        return Line(name, True, ask())
+    except TargetError as e:
+        return Line(name, False, str(e))
+
+
+def _compiler() -> Line:
+    from targets.cpu.toolchain import compiler
+
+    return _asked("compiler", lambda: f"{' '.join(compiler().command)} ({compiler().version})")
+
+
+def _sandbox() -> Line:
+    from targets.cpu.sandbox import isolation
+
+    return _asked("sandbox", isolation)
+
+
+def _cores() -> Line:
+    cores = os.cpu_count() or 1
+    ok = cores >= MIN_CORES
+    advice = "" if ok else "; timings share the one core with the search, so expect noise"
+    return Line("cores", ok, f"{cores}{advice}", needed=False)
+
+
+def _memory() -> Line:
+    try:
+        gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    except (AttributeError, ValueError, OSError):
+        return Line("memory", False, "cannot be told here", needed=False)
+    ok = gib >= MIN_MEMORY_GIB
+    advice = "" if ok else f"; with less than {MIN_MEMORY_GIB:g} GiB use preset 'small' and --local"
+    return Line("memory", ok, f"{gib:.1f} GiB{advice}", needed=False)
+
+
+def _disk() -> Line:
+    gib = shutil.disk_usage(Path.cwd()).free / 2**30
+    ok = gib >= MIN_DISK_GIB
+    advice = "" if ok else f"; free at least {MIN_DISK_GIB:g} GiB, or give `run --out` another disk"
+    return Line("disk", ok, f"{gib:.1f} GiB free in the working folder{advice}")
+
+
+def _lease() -> Line:
+    """Whether another campaign holds the processor now; asking does not take it."""
+    if platform.system() != "Linux":
+        return Line("lease", True, "free", needed=False)
+    import fcntl
+
+    path = lease_file("cpu")
+    if not path.exists():
+        return Line("lease", True, "free; never held", needed=False)
+    with path.open(encoding="ascii", errors="replace") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            words = file.read().split()
+            owner = f"process {words[1]}" if len(words) > 1 else "a process"
+            text = f"held by {owner}: campaigns on one machine take turns at its processor"
+            return Line("lease", False, text, needed=False)
+    return Line("lease", True, "free", needed=False)
+
+
+CHECKS: Sequence[Callable[[], Line]] = (
+    _python, _packages, _system, _compiler, _sandbox, _cores, _memory, _disk, _lease,
+)  # fmt: skip

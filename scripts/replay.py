@@ -1,0 +1,135 @@
+"""Fold a run's log offline, check the digests that it recorded, and show the state."""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from events.log import read
+from events.projections.state import State
+from events.vocabulary import Record, StateDigested
+from scripts.progress import hms
+from scripts.runs import FAILED, UsageError, without_traceback
+
+
+class Replayed(NamedTuple):
+    """A folded log."""
+
+    state: State
+    n_digests: int
+    """Digests that were recorded and agree."""
+    differs: tuple[int, str, str] | None
+    """Record, recorded digest and ours, of the first digest that differs."""
+
+
+def fold(records: Iterable[Record]) -> Replayed:
+    """Fold records; each digest is of the state before its record. Stop at one that differs."""
+    state, n_digests = State(), 0
+    for record in records:
+        if isinstance(record.event, StateDigested):
+            ours = state.digest()
+            if ours != record.event.digest:
+                return Replayed(state, n_digests, (record.seq, record.event.digest, ours))
+            n_digests += 1
+        state.apply(record)
+    return Replayed(state, n_digests, None)
+
+
+@without_traceback
+def main(argv: Sequence[str] | None = None) -> int:
+    """Replay; return 0, or 1 if a digest differs or the log is damaged."""
+    args = _parser().parse_args(argv)
+    records = read(args.run)
+    if args.until is not None:
+        records = takewhile(lambda record: record.seq <= args.until, records)
+    replayed = fold(records)
+    if replayed.differs is not None:
+        seq, recorded, ours = replayed.differs
+        print(
+            f"{args.run}: the state before record {seq} has the digest {ours}, but the run "
+            f"recorded {recorded}: this version of kernelwright reads the log in another way",
+            file=sys.stderr,
+        )
+        return FAILED
+    if replayed.state.start is None:
+        raise UsageError(f"{args.run}: no first event in the records asked for")
+    about = summary(replayed)
+    print(json.dumps(about) if args.as_json else _text(about))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="kernelwright replay", description=__doc__)
+    parser.add_argument("run", type=Path, metavar="RUN", help="run folder")
+    parser.add_argument("--until", type=int, metavar="SEQ", help="stop after this record")
+    parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON")
+    return parser
+
+
+def summary(replayed: Replayed) -> dict[str, Any]:
+    """The state in a few figures."""
+    state = replayed.state
+    campaign = state.begun.campaign
+    return {
+        "campaign": campaign.name,
+        "target": campaign.target,
+        "preset": campaign.preset,
+        "records": state.seq + 1,
+        "status": _status(state),
+        "kernels": {kernel: _kernel(state, kernel) for kernel in state.tree.branches},
+        "facts": len(state.knowledge.facts),
+        "jobs": state.ledger.jobs,
+        "pending": len(state.pending),
+        "wall_s": state.spending.wall_s,
+        "spent": state.spending.settled.model_dump(),
+        "geomean": state.finished.geomean if state.finished else None,
+        "digests_checked": replayed.n_digests,
+        "digest": state.digest(),
+    }
+
+
+def _status(state: State) -> str:
+    if state.finished:
+        return f"finished: {state.finished.reason}"
+    if state.interrupted:
+        return "stopped by the operator"
+    return "unfinished"
+
+
+def _kernel(state: State, kernel: str) -> dict[str, Any]:
+    branch = state.tree.branches[kernel]
+    counts = Counter(str(state.tree.nodes[candidate].status) for candidate in branch.nodes)
+    best, final = branch.incumbent, branch.finished
+    return {
+        "best": best,
+        "speedup_accepted": state.tree.speedup(best) if best is not None else None,
+        "speedup_final": final.speedup if final else None,
+        "candidates": dict(counts),
+    }
+
+
+def _text(about: dict[str, Any]) -> str:
+    spent = ", ".join(f"{name} {value:.6g}" for name, value in about["spent"].items() if value)
+    lines = [
+        f"{about['campaign']}: {about['target']}, preset {about['preset']}, {about['status']}",
+        f"{about['records']} records, {about['jobs']} device jobs, {about['facts']} facts, "
+        f"{about['pending']} requests without a reply",
+        *(_kernel_text(kernel, figures) for kernel, figures in about["kernels"].items()),
+        f"running for {hms(about['wall_s'])}; spent: {spent or 'nothing'}",
+    ]
+    if about["geomean"] is not None:
+        lines.append(f"geomean {about['geomean']:.3f}x")
+    lines.append(f"digest {about['digest']} ({about['digests_checked']} recorded ones agree)")
+    return "\n".join(lines)
+
+
+def _kernel_text(kernel: str, figures: dict[str, Any]) -> str:
+    counts = ", ".join(f"{n} {status}" for status, n in figures["candidates"].items())
+    if figures["best"] is None:
+        return f"{kernel}: no best version yet; {counts}"
+    speedup = figures["speedup_accepted"]
+    return f"{kernel}: best c{figures['best']} at {speedup:.2f}x as accepted; {counts}"

@@ -1,0 +1,89 @@
+"""The report as one HTML page."""
+
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+from markupsafe import Markup
+
+from events.blobs import Blobs
+from scripts.reporting import accounts, branches, figures, history, results, wording
+from scripts.reporting.history import Run
+
+_FILTERS = (
+    wording.seconds,
+    wording.duration,
+    wording.factor,
+    wording.ratio,
+    wording.effect,
+    wording.speedup,
+    wording.moment,
+    wording.records,
+    wording.count,
+    wording.percent,
+)
+
+
+def render(run: Run, blobs: Blobs) -> str:
+    """Return the page; every text of the run is escaped, and it loads nothing.
+
+    Raises:
+        LogError: a source that it shows is missing or damaged.
+    """
+    page = _environment().get_template("report.html")
+    return page.render(style=Markup(_data("report.css")), **_told(run, blobs))  # our own sheet
+
+
+def _told(run: Run, blobs: Blobs) -> dict[str, Any]:
+    """Everything that the template names."""
+    done = history.jobs(run.records)
+    found = branches.rows(run)
+    kernels = results.results(run)
+    return {
+        "run": run,
+        "start": run.state.begun,
+        "head": results.headline(run, kernels),
+        "results": kernels,
+        "speedup_chart": figures.speedups(run, done),
+        "bound_chart": figures.bounds(run, done),
+        "probe_chart": figures.probes(run, done),
+        "times": figures.times,
+        "capital_chart": figures.capital,
+        "effect_chart": figures.effects,
+        "trees": found,
+        "accepts": branches.accepts(run, blobs, found),
+        "use": accounts.device_use(run, done),
+        "purposes": accounts.PURPOSES,
+        "budgets": accounts.budgets(run),
+        "fates": accounts.fates(found),
+        "fate_names": accounts.FATES,
+        "facts": accounts.facts(run, found),
+        "controls": accounts.controls(run),
+        "sentinels": accounts.sentinels(run),
+        "mishaps": accounts.mishaps(run),
+        "colour": {kernel: i % 6 for i, kernel in enumerate(run.kernels)},
+    }
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=DictLoader({"report.html": _data("report.html.jinja")}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    environment.filters.update({show.__name__: show for show in _FILTERS})
+    return environment
+
+
+def _visible(value: object) -> object:
+    """Show hidden and reordering characters of the run's texts; leave our own markup alone."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return wording.visible(value)
+    return value
+
+
+def _data(name: str) -> str:
+    return files("scripts.reporting").joinpath(name).read_text("utf-8")

@@ -1,0 +1,140 @@
+"""Show every candidate of a run: whose child it is, what became of it, and by how much."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from events.projections.state import replay
+from events.projections.tree import DesignTree, Node, Status
+from events.vocabulary import CandidateId
+from scripts.progress import times
+from scripts.runs import UsageError, records_of, without_traceback
+
+STYLES = {
+    Status.ACCEPTED: "bold green",
+    Status.REJECTED: "red",
+    Status.REFUSED: "dim",
+    Status.SHELVED: "yellow",
+}
+MAX_WORDS = 60
+"""Characters of a hypothesis or a reason that a line has room for."""
+
+
+@without_traceback
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the tree of one kernel or of all; return 0."""
+    args = _parser().parse_args(argv)
+    tree = replay(records_of(args.run)).tree
+    kernels = _kernels(tree, args.kernel)
+    if args.as_json:
+        print(json.dumps({kernel: _table(tree, kernel) for kernel in kernels}))
+    elif sys.stdout.isatty():
+        console = Console()
+        for kernel in kernels:
+            console.print(_rich(tree, kernel))
+    else:
+        for kernel in kernels:
+            print(kernel)
+            for depth, node in walk(tree, kernel):
+                print("  " * (depth + 1) + line(tree, node))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="kernelwright tree", description=__doc__)
+    parser.add_argument("run", type=Path, metavar="RUN", help="run folder")
+    parser.add_argument("--kernel", metavar="K", help="this kernel only")
+    parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON")
+    return parser
+
+
+def _kernels(tree: DesignTree, wanted: str | None) -> list[str]:
+    known = list(tree.branches)
+    if wanted is None:
+        return known
+    if wanted not in known:
+        near = get_close_matches(wanted, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+        raise UsageError(f"no kernel {wanted!r} in this run; {hint}")
+    return [wanted]
+
+
+def walk(tree: DesignTree, kernel: str) -> Iterator[tuple[int, Node]]:
+    """Iterate over a kernel's candidates with their depth, parents before children."""
+    children: dict[CandidateId | None, list[Node]] = {}
+    for candidate in tree.branches[kernel].nodes:
+        node = tree.nodes[candidate]
+        children.setdefault(node.parent, []).append(node)
+    waiting = [(0, node) for node in reversed(children.get(None, []))]
+    while waiting:
+        depth, node = waiting.pop()
+        yield depth, node
+        below = reversed(children.get(node.candidate, []))
+        waiting += [(depth + 1, child) for child in below]
+
+
+def line(tree: DesignTree, node: Node) -> str:
+    """One candidate in one line: verdict, speed-up over its opponent with interval, and why."""
+    parts = [f"c{node.candidate}", str(node.form), str(node.status)]
+    if node.effect is not None:
+        parts.append(_effect(node))
+    if node.candidate == tree.branches[node.kernel].incumbent:
+        parts.append(f"BEST ({tree.speedup(node.candidate):.2f}x over the baseline)")
+    why = node.reason if node.status in (Status.REFUSED, Status.SHELVED) else node.hypothesis
+    return "  ".join(filter(None, [*parts, _short(node.move), _short(why)]))
+
+
+def _effect(node: Node) -> str:
+    """Speed-up over the opponent; the interval's ends change places, since effects are of times."""
+    if node.effect is None:
+        return ""
+    interval = ""
+    if node.low is not None and node.high is not None:
+        interval = f" ({times(node.high)}..{times(node.low)})"
+    return f"{times(node.effect)}x{interval} over c{node.opponent}, {node.n_pairs} pairs"
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= MAX_WORDS else words[: MAX_WORDS - 3] + "..."
+
+
+def _rich(tree: DesignTree, kernel: str) -> Tree:
+    path = [Tree(Text(kernel, style="bold"))]
+    for depth, node in walk(tree, kernel):
+        del path[depth + 1 :]
+        path.append(path[depth].add(Text(line(tree, node), style=STYLES.get(node.status, ""))))
+    return path[0]
+
+
+def _table(tree: DesignTree, kernel: str) -> list[dict[str, Any]]:
+    best = tree.branches[kernel].incumbent
+    return [
+        {
+            "candidate": node.candidate,
+            "parent": node.parent,
+            "depth": depth,
+            "form": node.form,
+            "status": str(node.status),
+            "best": node.candidate == best,
+            "opponent": node.opponent,
+            "effect_log_percent": node.effect,
+            "low_log_percent": node.low,
+            "high_log_percent": node.high,
+            "n_pairs": node.n_pairs,
+            "move": node.move,
+            "author": node.author,
+            "hypothesis": node.hypothesis,
+            "reason": node.reason,
+            "source": node.source,
+        }
+        for depth, node in walk(tree, kernel)
+    ]

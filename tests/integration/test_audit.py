@@ -1,0 +1,239 @@
+"""Audit finds what the evidence does not support, and names the place."""
+
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from decisions.audit import Finding, audit
+from events import frames
+from events.blobs import Blobs
+from events.errors import LogError
+from events.log import LOG_NAME, Entry, EventLog, read
+from events.vocabulary import (
+    AnyEvent,
+    CandidateAccepted,
+    CandidateProposed,
+    CandidateScreened,
+    FactLearned,
+    MeasurementRequested,
+    PairsMeasured,
+    Record,
+    RoleReplied,
+)
+from scripts.audit import main
+from tests.support.runs import begin, campaign
+
+Forge = Callable[[AnyEvent], AnyEvent]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the fake target that came to its end."""
+    run = tmp_path_factory.mktemp("runs") / "fake-1"
+    begin(run, campaign(max_candidates=12))
+    return run
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be tampered with."""
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+def findings(run: Path) -> list[Finding]:
+    return list(audit(read(run), Blobs(run).get, LogError))
+
+
+def forged(run: Path, kind: type, forge: Forge) -> tuple[Path, int]:
+    """Write the run again, with its first event of ``kind`` replaced, in a log that is whole.
+
+    This is what somebody who can rewrite the log, chain included, would do.
+    """
+    copy = run.with_name("forged")
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns(LOG_NAME, "acknowledged", "LOCK"))
+    records = list(read(run))
+    at = next(r.seq for r in records if isinstance(r.event, kind))
+    times: Iterator[int] = iter([r.time_ns for r in records])
+    with EventLog.open(copy, lambda: next(times)) as log:
+        for r in records:
+            event = forge(r.event) if r.seq == at else r.event
+            log.append([Entry(event, r.actor, r.because)])
+    return copy, at
+
+
+def test_every_record_of_an_honest_run_is_supported(run: Path) -> None:
+    """The live run and the audit ask the same functions, so they agree to the last bit."""
+    assert findings(run) == []
+    assert main([str(run)]) == 0
+
+
+def test_an_accept_whose_evidence_does_not_support_it_is_found(run: Path) -> None:
+    """Capital, effect and interval are re-derived from the coins and times."""
+
+    def richer(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, CandidateAccepted)
+        return event.model_copy(update={"effect": event.effect * 1.0000001})
+
+    copy, at = forged(run, CandidateAccepted, richer)
+
+    assert at in [f.seq for f in findings(copy)]
+    assert main([str(copy)]) == 1
+
+
+def test_a_forged_pair_is_found_by_its_raw_samples(run: Path) -> None:
+    """A pair is the medians of launches that are kept, so it cannot be bettered alone."""
+
+    def faster(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, PairsMeasured)
+        pair = event.pairs[0]
+        better = pair.model_copy(update={"candidate_s": pair.candidate_s * 0.9})
+        return event.model_copy(update={"pairs": (better, *event.pairs[1:])})
+
+    copy, at = forged(run, PairsMeasured, faster)
+
+    assert (at, "the pairs are not the medians of the raw samples") in [
+        (f.seq, f.problem) for f in findings(copy)
+    ]
+
+
+def test_a_chosen_coin_is_found(run: Path) -> None:
+    """Coins come from the secret seed; whoever flips one has to change the seed."""
+
+    def flipped(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, MeasurementRequested)
+        return event.model_copy(update={"coins": tuple(not coin for coin in event.coins)})
+
+    copy, at = forged(run, MeasurementRequested, flipped)
+
+    assert any(f.seq == at and "coins" in f.problem for f in findings(copy))
+
+
+def test_a_screening_verdict_against_its_evidence_is_found(run: Path) -> None:
+    """The gate judges the fixtures' own margins."""
+
+    def passed(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, CandidateScreened)
+        return event.model_copy(update={"passed": not event.passed})
+
+    copy, at = forged(run, CandidateScreened, passed)
+
+    assert at in [f.seq for f in findings(copy)]
+
+
+def test_a_reply_that_says_something_else_is_found(run: Path) -> None:
+    """What a role proposed is read again from its whole reply."""
+
+    def other(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, RoleReplied)
+        hypothesis = event.outcome.model_copy(update={"hypothesis": "an idea nobody had"})
+        return event.model_copy(update={"outcome": hypothesis})
+
+    copy, at = forged(run, RoleReplied, other)
+
+    assert (at, "the reply does not say what it was read as") in [
+        (f.seq, f.problem) for f in findings(copy)
+    ]
+
+
+def test_a_source_that_no_reply_holds_is_found(run: Path) -> None:
+    """A candidate's source is the draft of the reply that it rests on."""
+    records = list(read(run))
+    proposals = [r.event for r in records if isinstance(r.event, CandidateProposed)]
+    baseline, other = proposals[0].source, proposals[-1].source
+
+    def swapped(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, CandidateProposed)
+        return event.model_copy(update={"source": other})
+
+    assert baseline != other
+    copy, at = forged(run, CandidateProposed, swapped)
+    assert at in [f.seq for f in findings(copy)]
+
+
+def test_a_tampered_blob_is_found(run: Path) -> None:
+    """Every blob that an event names is hashed again."""
+    record = next(r for r in read(run) if isinstance(r.event, PairsMeasured))
+    assert isinstance(record.event, PairsMeasured)
+    sha = record.event.samples
+    path = next((run / "blobs").rglob(f"*{sha[2:]}*"))
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+
+    assert [f.seq for f in findings(run)] == [record.seq]
+    assert main([str(run)]) == 1
+
+
+def test_a_missing_blob_is_found(run: Path) -> None:
+    """Evidence that is gone is not evidence."""
+    record = next(r for r in read(run) if isinstance(r.event, RoleReplied))
+    assert isinstance(record.event, RoleReplied)
+    next((run / "blobs").rglob(f"*{record.event.reply[2:]}*")).unlink()
+
+    assert record.seq in [f.seq for f in findings(run)]
+
+
+def frame_bytes(run: Path) -> list[bytes]:
+    """The log file in pieces: its header, then each frame."""
+    data = (run / LOG_NAME).read_bytes()
+    at = frames.start(run / LOG_NAME, data[: frames.FILE_HEADER_BYTES])
+    pieces, offset = [data[: at.offset]], at.offset
+    while offset < len(data):
+        frame = frames.take(at, io.BytesIO(data[offset:]).read)
+        assert isinstance(frame, frames.Frame)
+        pieces.append(data[offset : frame.end.offset])
+        at, offset = frame.end, frame.end.offset
+    return pieces
+
+
+@pytest.mark.parametrize("what", ["one byte", "one record removed", "two swapped"])
+def test_a_tampered_log_is_found_and_located(
+    run: Path, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hash chain holds every record in its place."""
+    pieces = frame_bytes(run)
+    middle = len(pieces) // 2
+    if what == "one byte":
+        damaged = bytearray(pieces[middle])
+        damaged[len(damaged) // 2] ^= 1
+        pieces[middle] = bytes(damaged)
+    elif what == "one record removed":
+        del pieces[middle]
+    else:
+        pieces[middle : middle + 2] = reversed(pieces[middle : middle + 2])
+    (run / LOG_NAME).write_bytes(b"".join(pieces))
+
+    assert main([str(run)]) == 1
+    assert f"record {middle - 1}" in capsys.readouterr().err
+
+
+def test_a_fact_without_a_request_is_found(run: Path) -> None:
+    """Whatever an actor says must answer what it was asked."""
+    records = list(read(run))
+    fact = next(r for r in records if isinstance(r.event, FactLearned))
+    stray = Record(
+        seq=len(records), time_ns=0, actor="keeper", because=fact.because, event=fact.event
+    )
+
+    found = list(audit([*records, stray], Blobs(run).get, LogError))
+
+    assert (stray.seq, "answers no request that is waiting") in [(f.seq, f.problem) for f in found]
+
+
+def test_audit_json_is_for_machines(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One JSON object with the head and the findings."""
+    assert main([str(run), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+
+    assert (said["supported"], said["findings"]) == (True, [])
+    assert len(said["head"]) == 64
+
+
+def test_an_unknown_subject_is_the_users_mistake(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line that names what there is, and exit code 2."""
+    assert main([str(run), "gamma"]) == 2
+    assert "kernels: alpha, beta" in capsys.readouterr().err
