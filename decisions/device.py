@@ -23,7 +23,7 @@ from events.vocabulary import (
     Spend,
 )
 
-MAX_FAILURES = 3
+MAX_FAILURES = 5
 """Device jobs of one candidate that may fail through no fault of its own."""
 SENTINEL_EVERY = 60
 """Test pairs between two sentinel jobs of three pairs: one pair in twenty."""

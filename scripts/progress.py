@@ -30,6 +30,8 @@ from events.vocabulary import (
 
 REDRAW_S = 0.25
 HEARTBEAT_S = 15.0
+UNKNOWN = 1000.0
+"""Speed-ups from here on are the end of what a test looked at, not an estimate."""
 NOTEWORTHY = frozenset({
     "run_resumed", "run_interrupted", "log_repaired", "turn_failed", "turn_dropped",
     "candidate_proposed", "candidate_screened", "candidate_accepted", "candidate_rejected",
@@ -193,7 +195,8 @@ def news(record: Record, state: State) -> str | None:
             speedup = state.tree.speedup(event.candidate)
             return (
                 f"{node.kernel}: accepted c{event.candidate} ({node.form}), "
-                f"{times(event.effect)}x over c{event.incumbent}; now {speedup:.2f}x"
+                f"{times(event.effect)}x ({times(event.high)}..{times(event.low)}) "
+                f"over c{event.incumbent}; now {speedup:.2f}x"
             )
         case KernelFinished() as event:
             return f"{event.kernel}: finished at {event.speedup:.2f}x with c{event.best}"
@@ -230,8 +233,11 @@ def heartbeat(state: State) -> str:
 
 
 def times(effect: float) -> str:
-    """The speed-up that an effect in log-percent is."""
-    return f"{exp(-effect / 100):.3f}"
+    """The speed-up that an effect in log-percent is; out of all proportion means unknown."""
+    ratio = exp(-effect / 100)
+    if ratio < 1 / UNKNOWN:
+        return "0"
+    return f"{ratio:.3f}" if ratio < UNKNOWN else "inf"
 
 
 def hms(seconds: float) -> str:
@@ -263,7 +269,8 @@ def usage(state: State, since_s: float = 0.0) -> str:
     for name, amount in {"wall_s": wall, **spent.model_dump()}.items():
         limit = getattr(campaign.budget, name)
         if limit is not None:
-            parts.append(f"{name} {amount:.6g}/{limit:.6g}")
+            places = 2 if name == "cost_usd" else 0
+            parts.append(f"{name} {amount:.{places}f}/{limit:.{places}f}")
     return ", ".join(parts)
 
 
@@ -308,8 +315,9 @@ def _is_measured(node: Node) -> bool:
 
 
 def _panel(state: State, since_s: float) -> Group:
-    table = Table("kernel", title=None, box=None, pad_edge=False)
-    for heading in ("speed-up", "time/bound", "proposed", "refused", "measured", "accepted"):
+    table = Table(box=None, pad_edge=False)
+    table.add_column("kernel", no_wrap=True)
+    for heading in ("speed-up", "/bound", "tried", "refused", "measured", "accepted"):
         table.add_column(heading, justify="right")
     for row in rows(state):
         bound = "-" if row.time_over_bound is None else f"{row.time_over_bound:.2f}"

@@ -6,6 +6,7 @@ import os
 import platform
 import secrets
 import signal
+import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -51,6 +52,7 @@ QUIET_RAY: Mapping[str, str] = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 """For Ray, before it is imported: no telemetry, no warning about devices that it does not know."""
+CONNECT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,8 @@ def _mailbox(stack: ExitStack, campaign: Campaign, target: Target, options: Opti
     lease.parent.mkdir(mode=0o700, exist_ok=True)  # targets keep what they build there as well
     if options.local:
         return LocalMailbox(crew(target, lease, environ, time.monotonic))
+    if options.ray_address:
+        _check_reachable(options.ray_address)
     options.say("starting Ray, which takes some seconds (--local does without) ...")
     for name, value in QUIET_RAY.items():
         os.environ.setdefault(name, value)
@@ -238,6 +242,17 @@ def _mailbox(stack: ExitStack, campaign: Campaign, target: Target, options: Opti
         raise UsageError(f"no Ray cluster at {options.ray_address!r}: {e}") from e
     stack.callback(mailbox.close)
     return mailbox
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():
+        return  # a word such as auto
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
+    except (OSError, OverflowError) as e:
+        raise UsageError(f"no Ray cluster at {address!r} ({e}); start one, or leave it out") from e
 
 
 def _versions() -> dict[str, str]:

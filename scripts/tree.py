@@ -111,7 +111,9 @@ def _rich(tree: DesignTree, kernel: str) -> Tree:
     path = [Tree(Text(kernel, style="bold"))]
     for depth, node in walk(tree, kernel):
         del path[depth + 1 :]
-        path.append(path[depth].add(Text(line(tree, node), style=STYLES.get(node.status, ""))))
+        style = STYLES.get(node.status, "")
+        text = Text(line(tree, node), style=style, no_wrap=True, overflow="ellipsis")
+        path.append(path[depth].add(text))
     return path[0]
 
 

@@ -1,6 +1,6 @@
 """What the run spent, what became of its candidates, what it learned, what went wrong."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import get_args
@@ -102,10 +102,10 @@ class Mishap:
 
 def device_use(run: Run, done: tuple[Job, ...]) -> DeviceUse:
     """Add up the device's time."""
-    spent: Counter[tuple[str, Purpose]] = Counter()
+    spent: defaultdict[tuple[str, Purpose], float] = defaultdict(float)
     n_jobs: Counter[str] = Counter()
     for job in done:
-        spent[job.request.kernel, job.request.purpose] += job.reply.device_s  # type: ignore[assignment]
+        spent[job.request.kernel, job.request.purpose] += job.reply.device_s
         n_jobs[job.request.kernel] += 1
     table = tuple((k, tuple(spent[k, p] for p in PURPOSES), n_jobs[k]) for k in run.kernels)
     totals = tuple(sum(values[i] for _, values, _ in table) for i in range(len(PURPOSES)))
@@ -211,9 +211,7 @@ def _is_nothing(run: Run, record: Record) -> bool:
     return any(isinstance(r, RoleReplied) and r.outcome.type == "nothing" for r in replies)
 
 
-def _fact(
-    run: Run, number: int, fact: FactLearned, seq: int, cited_by: tuple[int, ...]
-) -> Fact:
+def _fact(run: Run, number: int, fact: FactLearned, seq: int, cited_by: tuple[int, ...]) -> Fact:
     request = run.records[seq].because[0] if run.records[seq].because else None
     evidence = run.records[request].because if request is not None else ()
     return Fact(number, fact, seq, request, evidence, cited_by)

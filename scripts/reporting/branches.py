@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from events.blobs import Blobs
 from events.projections.tree import OPEN, Node, Status
 from events.vocabulary import CandidateId, CandidateProposed, CandidateScreened
 from scripts.reporting.diffs import DiffLine, diff
 from scripts.reporting.history import Run
 from scripts.reporting.trials import Trial, trial
-from events.blobs import Blobs
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def rows(run: Run) -> dict[str, tuple[Row, ...]]:
         for r in run.records
         if isinstance(r.event, CandidateScreened)
     }
-    found: dict[str, tuple[Row, ...]] = {kernel: () for kernel in run.kernels}
+    found: dict[str, tuple[Row, ...]] = dict.fromkeys(run.kernels, ())
     for kernel, branch in run.state.tree.branches.items():
         nodes = [run.state.tree.nodes[c] for c in branch.nodes]
         found[kernel] = tuple(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 560, 300
-LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 46
+LEFT, RIGHT, TOP, BOTTOM = 74, 14, 14, 46
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "12 4", "1 4")
 """One per colour, so that lines differ without colour too."""
 N_COLOURS = 6
@@ -56,21 +56,24 @@ class Axis:
         return Axis(self.label, self.low * factor, self.high * factor, ticks, self.is_log)
 
 
-def linear_axis(
-    label: str, values: Sequence[float], show: Callable[[float], str], *, low: float | None = None
-) -> Axis:
-    """An axis over ``values``, from ``low`` if given, with ticks at round numbers."""
-    bottom = min(values, default=0.0) if low is None else low
-    top = max(values, default=1.0)
-    if top - bottom <= 1e-9 * max(abs(top), 1e-9):
-        margin = 0.1 * abs(top) or 1.0
-        bottom, top = (bottom if low is not None else bottom - margin), top + margin
-    step = _round_step((top - bottom) / 5)
-    bottom = math.floor(bottom / step) * step if low is None else low
-    top = math.ceil(top / step - 1e-9) * step
-    n = round((top - bottom) / step)
-    ticks = tuple((bottom + i * step, show(bottom + i * step)) for i in range(n + 1))
-    return Axis(label, bottom, top, ticks)
+def linear_axis(label: str, values: Sequence[float], show: Callable[[float], str]) -> Axis:
+    """An axis over ``values`` whose ends are round numbers."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if high - low <= 1e-9 * abs(high):
+        margin = 0.1 * abs(high) or 1.0
+        low, high = low - margin, high + margin
+    step = _round_step((high - low) / 5)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    ticks = tuple((i * step, show(i * step)) for i in range(first, last + 1))
+    return Axis(label, first * step, last * step, ticks)
+
+
+def running_axis(label: str, end: float, show: Callable[[float], str], least: float = 0) -> Axis:
+    """An axis from 0 to ``end`` exactly, with ticks ``least`` or more apart."""
+    high = end if end > 0 else 1.0
+    step = max(_round_step(high / 6), least)
+    n = math.floor(high / step + 1e-9)
+    return Axis(label, 0.0, high, tuple((i * step, show(i * step)) for i in range(n + 1)))
 
 
 def log_axis(label: str, values: Sequence[float], show: Callable[[float], str]) -> Axis:
@@ -78,12 +81,13 @@ def log_axis(label: str, values: Sequence[float], show: Callable[[float], str]) 
     low, high = min(values, default=1.0), max(values, default=1.0)
     room = max(1.06, (high / low) ** 0.06)
     low, high = low / room, high * room
+    high = next(iter(_log_ticks(high, 1.35 * high, 1)), high)
     return Axis(label, low, high, tuple((v, show(v)) for v in _log_ticks(low, high)), True)
 
 
 def steps(title: str, desc: str, series: Sequence[Series], x: Axis, y: Axis) -> Markup:
-    """Lines that keep each value until the next mark and run on to the right edge."""
-    body = []
+    """Lines that keep each value until the next mark, from a dashed line at 1."""
+    body = [_level(y, 1.0)]
     for one in series:
         path = _step_path(one.marks, x, y)
         dash = DASHES[one.colour % N_COLOURS]
@@ -209,13 +213,13 @@ def _round_step(step: float) -> float:
     return next((m * size for m in (1, 2, 2.5, 5) if m * size >= step), 10 * size)
 
 
-def _log_ticks(low: float, high: float) -> list[float]:
-    """Three ticks or more at round values, as few as that takes."""
+def _log_ticks(low: float, high: float, least: int = 4) -> list[float]:
+    """Round values from ``low`` to ``high``: ``least`` or more, and as few as that takes."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for split in _SPLITS:
         values = sorted({m * 10.0**e for e in range(first, last + 1) for m in split})
         inside = [value for value in values if low <= value <= high]
-        if len(inside) >= 4:
+        if len(inside) >= least:
             return inside[:: math.ceil(len(inside) / 8)]
     step = _round_step((high - low) / 5)
     return [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]

@@ -18,10 +18,13 @@ class DiffLine:
 
 def diff(before: str, after: str) -> tuple[DiffLine, ...]:
     """Compare two sources; equal ones have no lines."""
-    lines = difflib.unified_diff(
-        before.split("\n"), after.split("\n"), n=CONTEXT_LINES, lineterm=""
-    )
+    lines = difflib.unified_diff(_lines(before), _lines(after), n=CONTEXT_LINES, lineterm="")
     return tuple(DiffLine(_kind(line), line) for i, line in enumerate(lines) if i >= 2)
+
+
+def _lines(source: str) -> list[str]:
+    """Split at line feeds alone, so that no other character can hide a line."""
+    return source.removesuffix("\n").split("\n")
 
 
 def _kind(line: str) -> Literal["added", "removed", "same", "place"]:

@@ -14,6 +14,8 @@ from scripts.reporting.trials import Trial
 
 MAX_DOTS = 1500
 """Probes shown per kernel; of more, every n-th."""
+CLOCK_S = 1e-9
+"""A probe counts as at least this, so that a target without one has a place on the axis."""
 
 
 def speedups(run: Run, done: tuple[Job, ...]) -> Markup:
@@ -48,11 +50,11 @@ def bounds(run: Run, done: tuple[Job, ...]) -> Markup | None:
 
 
 def probes(run: Run, done: tuple[Job, ...]) -> Markup | None:
-    """Condition probes over wall time, relative to their median; None without pairs."""
+    """Condition probes over wall time, with their median; None without pairs."""
     series = []
     for colour, kernel in enumerate(run.kernels):
         marks = [
-            Mark(run.hours(job.record), pair.probe_s)
+            Mark(run.hours(job.record), max(pair.probe_s, CLOCK_S))
             for job in done
             if job.request.kernel == kernel and isinstance(job.reply, PairsMeasured)
             for pair in job.reply.pairs
@@ -65,7 +67,9 @@ def probes(run: Run, done: tuple[Job, ...]) -> Markup | None:
     readings = sorted(mark.y for one in series for mark in one.marks)
     median = readings[len(readings) // 2]
     desc = "The same small workload before every pair: what it takes is the machine's state."
-    y = charts.linear_axis("probe", readings, wording.seconds)
+    size, unit = wording.unit(median)
+    axis = charts.log_axis(f"probe, {unit} (log)", [r / size for r in readings], _plain)
+    y = axis.scaled(size)
     return charts.dots("Condition probe", desc, series, _wall_axis(run), y, level=median)
 
 
@@ -139,18 +143,18 @@ def _over_bound(done: tuple[Job, ...], kernel: str) -> Iterator[Mark]:
 
 def _device_axis(end_s: float) -> charts.Axis:
     size, unit = _unit(end_s)
-    return charts.linear_axis(f"device time, {unit}", [end_s / size], _plain, low=0.0).scaled(size)
+    return charts.running_axis(f"device time, {unit}", end_s / size, _plain).scaled(size)
 
 
 def _wall_axis(run: Run) -> charts.Axis:
-    hours = run.hours(run.records[-1])
-    size, unit = _unit(hours * 3600)
-    axis = charts.linear_axis(f"since the start, {unit}", [hours * 3600 / size], _plain, low=0.0)
+    end_s = 3600 * run.hours(run.records[-1])
+    size, unit = _unit(end_s)
+    axis = charts.running_axis(f"since the start, {unit}", end_s / size, _plain)
     return axis.scaled(size / 3600)
 
 
 def _pair_axis(trial: Trial) -> charts.Axis:
-    return charts.linear_axis("pair", [len(trial.readings)], lambda v: f"{v:g}", low=0.0)
+    return charts.running_axis("pair", len(trial.readings), _plain, least=1)
 
 
 def _unit(most_s: float) -> tuple[float, str]:

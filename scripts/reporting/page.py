@@ -15,6 +15,7 @@ _FILTERS = (
     wording.duration,
     wording.factor,
     wording.ratio,
+    wording.amount,
     wording.effect,
     wording.speedup,
     wording.moment,

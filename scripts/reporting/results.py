@@ -52,6 +52,12 @@ class Result:
         """Whether nothing was accepted."""
         return not self.accepts
 
+    @property
+    def disagrees(self) -> bool:
+        """Whether the final pairs' interval leaves the claim out."""
+        final = self.final
+        return final is not None and not final.low <= self.claim <= final.high
+
 
 @dataclass(frozen=True)
 class Headline:

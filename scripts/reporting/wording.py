@@ -4,6 +4,8 @@ import math
 import re
 from datetime import UTC, datetime
 
+from decisions.posterior import WIDEST
+
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _LIGHT = re.compile(
     r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
@@ -15,22 +17,25 @@ def seconds(value: float | None) -> str:
     """A time with four digits in a fitting unit."""
     if value is None:
         return NONE
-    size, unit = next((u for u in _UNITS if value >= u[0]), _UNITS[-1])
-    if value == 0:
-        return "0 s"
-    return f"{_digits(value / size, 4)} {unit}"
+    size, name = unit(value)
+    return f"{_digits(value / size, 4)} {name}"
+
+
+def unit(value: float) -> tuple[float, str]:
+    """Size and name of a unit that fits a time."""
+    return next((u for u in _UNITS if value >= u[0]), _UNITS[-1] if value else _UNITS[0])
 
 
 def duration(value: float) -> str:
     """A long time in its two largest units."""
     if value < 100:
         return f"{_digits(value, 3)} s"
-    parts = []
+    parts: list[str] = []
     left = round(value)
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+    for size, name in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
         n, left = divmod(left, size)
         if n or parts:
-            parts.append(f"{n} {unit}")
+            parts.append(f"{n} {name}")
     return " ".join(parts[:2])
 
 
@@ -44,9 +49,17 @@ def ratio(value: float | None) -> str:
     return NONE if value is None else _digits(value, 4)
 
 
+def amount(value: float) -> str:
+    """A number with up to four digits."""
+    return f"{value:.4g}"
+
+
 def effect(value: float | None) -> str:
-    """An effect in log-percent with its sign; negative is faster."""
-    return NONE if value is None else f"{value:+.2f}".replace("-", "−")  # noqa: RUF001
+    """An effect in log-percent with its sign; an end of an interval without a bound is infinite."""
+    if value is None:
+        return NONE
+    size = "∞" if abs(value) >= WIDEST else f"{abs(value):.2f}"
+    return f"{'−' if value < 0 else '+'}{size}"  # noqa: RUF001
 
 
 def speedup(effect_pct: float) -> float:

@@ -15,6 +15,7 @@ VBMI = AVX512 | {"avx512vbmi"}
 KNOBS: Mapping[str, str] = {
     "ROWS": "rows of the weights at a time",
     "APART": "rows of a block far apart (1) or neighbours (0)",
+    "STAGGER": "rows by which that distance is shorter than an even split",
     "PREFETCH": "bytes ahead of the load of a row's weights, 0 for none",
     "LOCALITY": "where prefetched lines go: 3 the first level of cache, 2 the second, 0 past both",
     "LANES": "floats in a vector",

@@ -2,7 +2,7 @@
 
 from targets.cpu.designs.design import AVX2, VBMI, Design
 
-_BLOCK = {"ROWS": 1, "APART": 1, "PREFETCH": 0, "LOCALITY": 3}
+_BLOCK = {"ROWS": 1, "APART": 1, "STAGGER": 0, "PREFETCH": 0, "LOCALITY": 3}
 _VNNI = VBMI | {"avx512_vnni"}
 
 F4_DESIGNS = (
@@ -13,7 +13,7 @@ F4_DESIGNS = (
         "a block.",
         6.0,
         "decoding",
-        {"ROWS": 1, "APART": 1},
+        {"ROWS": 1, "APART": 1, "STAGGER": 0},
     ),
     Design(
         "columns",
@@ -86,7 +86,7 @@ F4_DESIGNS = (
         "Eight independent sums let additions overlap, and the scale is applied once a block.",
         4.0,
         "sums",
-        {"ROWS": 1, "APART": 1},
+        {"ROWS": 1, "APART": 1, "STAGGER": 0},
     ),
     Design(
         "word-dots",

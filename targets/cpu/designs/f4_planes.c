@@ -48,13 +48,11 @@ static inline __m512 block_scales(const uint8_t *s)
     return _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32(0x07f00000)));
 }
 
-typedef int32_t words __attribute__((vector_size(64)));
-
-/* Loaded with the type of its use: of a value with another type the compiler makes a load for every
-   row, and loads are scarce here. */
-static inline words load(const void *p)
+/* The compiler would turn plain loads of x into an operand of every instruction that uses it, so
+   that each row loads x again, and loads are scarce here; this one it keeps in a register. */
+static inline __m512i load_once(const void *aligned)
 {
-    return (words)_mm512_stream_load_si512((void *)p);
+    return _mm512_stream_load_si512((void *)aligned);
 }
 
 static inline void dot_rows(const uint8_t *w, const uint8_t *s, long pitch, long cols,
@@ -70,8 +68,9 @@ static inline void dot_rows(const uint8_t *w, const uint8_t *s, long pitch, long
     for (int r = 0; r < ROWS; r++)
         acc[r] = _mm512_setzero_ps();
     for (long i = 0; i < cols / 128; i++, x++) {
-        const words high0 = load(x->high[0]), high1 = load(x->high[1]);
-        const words low0 = load(x->low[0]), low1 = load(x->low[1]), offset = load(x->offset);
+        const __m512i high0 = load_once(x->high[0]), high1 = load_once(x->high[1]);
+        const __m512i low0 = load_once(x->low[0]), low1 = load_once(x->low[1]);
+        const __m512i offset = load_once(x->offset);
 #pragma GCC unroll 16
         for (int r = 0; r < ROWS; r++) {
             const uint8_t *p = w + r * (pitch / 2) + 64 * i;
@@ -80,10 +79,10 @@ static inline void dot_rows(const uint8_t *w, const uint8_t *s, long pitch, long
             const __m512i codes = _mm512_loadu_si512(p);
             const __m512i even = _mm512_permutexvar_epi8(codes, table);
             const __m512i odd = _mm512_permutexvar_epi8(_mm512_srli_epi16(codes, 4), table);
-            __m512i high = _mm512_dpbusd_epi32(_mm512_setzero_si512(), even, (__m512i)high0);
-            __m512i dot = _mm512_dpbusd_epi32((__m512i)offset, even, (__m512i)low0);
-            high = _mm512_dpbusd_epi32(high, odd, (__m512i)high1);
-            dot = _mm512_dpbusd_epi32(dot, odd, (__m512i)low1);
+            __m512i high = _mm512_dpbusd_epi32(_mm512_setzero_si512(), even, high0);
+            __m512i dot = _mm512_dpbusd_epi32(offset, even, low0);
+            high = _mm512_dpbusd_epi32(high, odd, high1);
+            dot = _mm512_dpbusd_epi32(dot, odd, low1);
             /* dot + 256 high: a lane of `high` fits into 16 bits, so a product of words does it. */
             dot = _mm512_dpwssd_epi32(dot, high, _mm512_set1_epi32(256));
             /* 8 elements a lane, two lanes a block: the block's scale is applied here. */

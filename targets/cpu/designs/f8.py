@@ -2,8 +2,8 @@
 
 from targets.cpu.designs.design import AVX2, AVX512, VBMI, Design
 
-_BLOCK = {"ROWS": 1, "APART": 1, "PREFETCH": 0, "LOCALITY": 3}
-_SCALAR = {"ROWS": 1, "APART": 1, "ACC": 1}
+_BLOCK = {"ROWS": 1, "APART": 1, "STAGGER": 0, "PREFETCH": 0, "LOCALITY": 3}
+_SCALAR = {"ROWS": 1, "APART": 1, "STAGGER": 0, "ACC": 1}
 
 F8_DESIGNS = (
     Design(
@@ -39,7 +39,7 @@ F8_DESIGNS = (
         "Weights and x as 8-bit integers make the sums cheap integer ones that vectorize.",
         10.0,
         "sums",
-        {"ROWS": 1, "APART": 1},
+        {"ROWS": 1, "APART": 1, "STAGGER": 0},
     ),
     Design(
         "f16c",
@@ -57,7 +57,7 @@ F8_DESIGNS = (
         "Several independent sums let additions overlap, and the decoding needs no branch.",
         4.0,
         "sums",
-        {"ROWS": 1, "APART": 1, "ACC": 4},
+        {"ROWS": 1, "APART": 1, "STAGGER": 0, "ACC": 4},
     ),
     Design(
         "truncated-sums",
@@ -65,7 +65,7 @@ F8_DESIGNS = (
         "Partial sums kept as bf16 need half the room, so twice as many fit into registers.",
         6.0,
         "sums",
-        {"ROWS": 1, "APART": 1, "ACC": 8},
+        {"ROWS": 1, "APART": 1, "STAGGER": 0, "ACC": 8},
     ),
     Design(
         "half",
@@ -82,7 +82,7 @@ F8_DESIGNS = (
         "A gather looks eight weights up in the table of 256 floats with one instruction.",
         6.0,
         "decoding",
-        {"ROWS": 1, "APART": 1},
+        {"ROWS": 1, "APART": 1, "STAGGER": 0},
         AVX2,
     ),
     Design(
@@ -100,7 +100,7 @@ F8_DESIGNS = (
         "Three vector steps at a time, so that the loop's own instructions do not count.",
         10.0,
         "decoding",
-        {"ROWS": 1, "APART": 1, "LANES": 8, "UNROLL": 3},
+        {"ROWS": 1, "APART": 1, "STAGGER": 0, "LANES": 8, "UNROLL": 3},
     ),
     Design(
         "byte-tables",

@@ -12,6 +12,7 @@ _VALUES: Final[Mapping[str, tuple[int, ...]]] = {
     "PREFETCH": (0, 256, 512, 1024, 2048),
     "LOCALITY": (0, 2, 3),
     "APART": (0, 1),
+    "STAGGER": (0, 1),
     "LANES": (4, 8, 16),
     "ACC": (1, 2, 4, 8, 16, 32),
     "TILE": (16, 32, 64, 128, 256),
@@ -20,8 +21,8 @@ _VALUES: Final[Mapping[str, tuple[int, ...]]] = {
 }
 _FIRST: Final[Mapping[Limit, tuple[str, ...]]] = {
     "decoding": ("LANES", "ROWS", "ACC", "TILE"),
-    "sums": ("ACC", "ROWS", "LANES", "ERF_POLYNOMIAL"),
-    "memory": ("PREFETCH", "LOCALITY", "ROWS", "TILE"),
+    "sums": ("ROWS", "ACC", "LANES", "ERF_POLYNOMIAL"),
+    "memory": ("PREFETCH", "STAGGER", "LOCALITY", "ROWS", "TILE"),
 }
 """Parameters to change first, by what the best version waits for."""
 _DEFINE: Final = re.compile(r"^#define (\w+) (\d+)\n", re.MULTILINE)
@@ -56,10 +57,8 @@ def steps(source: str, limit: Limit | None, seed: int) -> Iterator[Step]:
         seed: rotates the others.
     """
     knobs = knobs_of(source)
-    if knobs.get("ROWS") == 1:
-        knobs.pop("APART", None)  # one row at a time: no block, and so no distance in it
-    if knobs.get("PREFETCH") == 0:
-        knobs.pop("LOCALITY", None)
+    for name in _idle(knobs):
+        knobs.pop(name, None)
     first = [name for name in _FIRST.get(limit, ()) if name in knobs] if limit else []
     rest = sorted(knobs.keys() - set(first))
     turn = seed % len(rest) if rest else 0
@@ -67,6 +66,16 @@ def steps(source: str, limit: Limit | None, seed: int) -> Iterator[Step]:
     columns = [_nearest(name, knobs[name]) for name in order]
     for row in zip_longest(*columns):
         yield from (step for step in row if step is not None)
+
+
+def _idle(knobs: Mapping[str, int]) -> Iterator[str]:
+    """Yield parameters without an effect beside the others: distances without a block, ..."""
+    if knobs.get("ROWS") == 1:
+        yield from ("APART", "STAGGER")
+    elif knobs.get("APART") == 0:
+        yield "STAGGER"
+    if knobs.get("PREFETCH") == 0:
+        yield "LOCALITY"
 
 
 def _nearest(name: str, value: int) -> list[Step]:

@@ -1,0 +1,78 @@
+"""``kernelwright export``: the best source of each kernel, with the evidence for it."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from events.blobs import Blobs
+from events.errors import LogError
+from scripts.reporting.handover import SUMS, SUMS_TITLE, exported
+from scripts.reporting.history import load
+
+
+class FolderTakenError(Exception):
+    """The folder to export to holds something that no export wrote.
+
+    Attributes:
+        folder: the folder.
+        name: something in it.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        super().__init__(folder, name)
+        self.folder, self.name = folder, name
+
+    def __str__(self) -> str:
+        return (
+            f"{self.folder} holds {self.name!r}, which no export wrote; "
+            "move it away, or name another folder with --out"
+        )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Export a run; return the exit status."""
+    parser = argparse.ArgumentParser(prog="kernelwright export", description=__doc__)
+    parser.add_argument("run", type=Path, help="run folder")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="where to put it (default: RUN/export)"
+    )
+    args = parser.parse_args(argv)
+    out: Path = args.out or args.run / "export"
+    try:
+        run = load(args.run)
+        made = exported(run, Blobs(args.run))
+        replace(out, made)
+    except (LogError, FolderTakenError, OSError) as e:
+        print(f"kernelwright export: {e}", file=sys.stderr)
+        return 2
+    n_accepted = sum(bool(branch.accepts) for branch in run.state.tree.branches.values())
+    print(f"wrote {out}: {len(run.kernels)} kernels, {n_accepted} of them improved")
+    return 0
+
+
+def replace(folder: Path, made: Mapping[str, bytes]) -> None:
+    """Put files into a folder that is new, empty, or holds an earlier export alone.
+
+    Raises:
+        FolderTakenError: it holds something else; nothing was changed.
+    """
+    old = previous(folder)
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.name not in old:
+            raise FolderTakenError(folder, path.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in old - made.keys():
+        (folder / name).unlink(missing_ok=True)
+    for name, data in made.items():
+        (folder / name).write_bytes(data)
+
+
+def previous(folder: Path) -> frozenset[str]:
+    """Names of the files that an earlier export wrote into ``folder``."""
+    sums = folder / SUMS
+    text = sums.read_text("utf-8", errors="replace") if sums.is_file() else ""
+    if not text.startswith(SUMS_TITLE):
+        return frozenset()
+    names = (line[66:] for line in text.removeprefix(SUMS_TITLE).splitlines())
+    return frozenset({SUMS, *(name for name in names if name and Path(name).name == name)})

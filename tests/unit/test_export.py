@@ -1,0 +1,124 @@
+"""The export of a run: sources that are the record's, and folders that are the user's."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from events.blobs import Blobs
+from scripts.export import main
+from scripts.reporting.handover import exported
+from scripts.reporting.history import Run, load
+from tests.support.runs import begin, campaign
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run."""
+    path = tmp_path_factory.mktemp("runs") / "finished"
+    begin(path, campaign())
+    return path
+
+
+def test_each_source_is_the_best_version_bit_by_bit(folder: Path, tmp_path: Path) -> None:
+    """Its SHA-256 is its name in the record, so anyone can check."""
+    out = tmp_path / "best"
+
+    assert main([str(folder), "--out", str(out)]) == 0
+
+    for kernel in ("alpha", "beta"):
+        best = load(folder).state.tree.incumbent(kernel)
+        data = (out / f"{kernel}.txt").read_bytes()
+        assert hashlib.sha256(data).hexdigest() == best.source
+    assert (out / "README.md").is_file()
+
+
+def test_the_evidence_names_its_records(folder: Path) -> None:
+    """Every accept is told with the numbers of its pairs and its decision."""
+    run = load(folder)
+
+    page = exported(run, Blobs(folder))["README.md"].decode()
+
+    assert run.head in page
+    for branch in run.state.tree.branches.values():
+        for candidate in branch.accepts:
+            node = run.state.tree.nodes[candidate]
+            assert f"| c{candidate} | c{node.opponent} |" in page
+            assert f"| #{node.decided} |" in page
+
+
+def test_an_earlier_export_is_replaced(folder: Path, tmp_path: Path) -> None:
+    """Exporting twice is no mistake, and leaves nothing of the first."""
+    out = tmp_path / "best"
+    assert main([str(folder), "--out", str(out)]) == 0
+    (out / "alpha.txt").write_text("changed")
+
+    assert main([str(folder), "--out", str(out)]) == 0
+
+    assert sorted(p.name for p in out.iterdir()) == [
+        "README.md",
+        "SHA256SUMS",
+        "alpha.txt",
+        "beta.txt",
+    ]
+    assert (out / "alpha.txt").read_text() != "changed"
+
+
+def test_a_folder_of_the_user_is_left_alone(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is written beside, or over, what no export wrote."""
+    (tmp_path / "alpha.txt").write_text("mine")
+
+    assert main([str(folder), "--out", str(tmp_path)]) == 2
+
+    assert "--out" in capsys.readouterr().err
+    assert [p.name for p in tmp_path.iterdir()] == ["alpha.txt"]
+    assert (tmp_path / "alpha.txt").read_text() == "mine"
+
+
+def test_a_list_of_sums_cannot_reach_out_of_the_folder(folder: Path, tmp_path: Path) -> None:
+    """Only plain names are replaced, whatever the list says."""
+    out = tmp_path / "best"
+    assert main([str(folder), "--out", str(out)]) == 0
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    with (out / "SHA256SUMS").open("a") as sums:
+        sums.write(f"{'0' * 64}  ../precious\n")
+
+    assert main([str(folder), "--out", str(out)]) == 0
+
+    assert precious.read_text() == "mine"
+
+
+def test_a_kernel_without_accepts_is_exported_as_the_baseline(tmp_path: Path) -> None:
+    """It is said, so that nobody takes it for a result."""
+    begin(tmp_path, campaign(max_candidates=1))
+    run = load(tmp_path)
+
+    made = exported(run, Blobs(tmp_path))
+
+    assert made["beta.txt"] == Blobs(tmp_path).get(run.state.begun.sources["beta"].baseline)
+    assert "no candidate was accepted" in made["README.md"].decode()
+
+
+def test_a_run_that_has_just_begun_can_be_exported(folder: Path) -> None:
+    """Before screening, the target's own baseline is all there is."""
+    run = load(folder)
+    young = Run(run.records[:1], type(run.state)(), run.head)
+    young.state.apply(run.records[0])
+
+    page = exported(young, Blobs(folder))["README.md"].decode()
+
+    assert "has not passed screening" in page
+    assert "not yet confirmed" in page
+
+
+def test_a_run_that_is_not_there_is_a_line_on_stderr(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user's mistake is no traceback, and makes no folder."""
+    assert main([str(tmp_path / "nowhere")]) == 2
+
+    assert "no such log" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
