@@ -3,9 +3,13 @@
 import heapq
 from collections.abc import Mapping
 
+import structlog
+
 from actors.mailboxes import Delivery, address
 from actors.messages import Actor, Answer, Command
 from events.vocabulary import RequestLost
+
+_log = structlog.get_logger()
 
 
 class LocalMailbox:
@@ -32,6 +36,7 @@ class LocalMailbox:
         try:
             answer = self._actors[name].handle(command)
         except Exception as error:  # noqa: BLE001  # whatever an actor raises, its work is lost
+            _log.exception("request lost", actor=name, request=command.seq)
             reason = f"{name}: {type(error).__name__}: {error}"
             answer = Answer(RequestLost(by="mailbox", reason=reason))
         return Delivery(command.seq, name, answer)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import ray
+import structlog
 from ray.exceptions import RayActorError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -20,6 +21,8 @@ from actors.messages import Actor, Answer, Command
 from events.campaign import ROLES
 from events.vocabulary import RequestLost
 from targets.registry import load_target
+
+_log = structlog.get_logger()
 
 LOCAL = (*ROLES, "keeper", "device")
 """Addresses with one actor, on the driver's node; the device is that node's."""
@@ -103,6 +106,7 @@ class RayMailbox:
         except RayError as error:
             if isinstance(error, RayActorError) and self._actors[index] is handle:
                 self._actors[index] = _start(self._makers[index])
+            _log.error("request lost", actor=name, request=seq, traceback=str(error))
             answer = Answer(RequestLost(by="mailbox", reason=f"{name}: {_brief(error)}"))
         return Delivery(seq, name, answer)
 

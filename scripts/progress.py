@@ -201,7 +201,7 @@ def news(record: Record, state: State) -> str | None:
         case KernelFinished() as event:
             return f"{event.kernel}: finished at {event.speedup:.2f}x with c{event.best}"
         case SearchClosed(reason=reason):
-            return f"the search closes: {reason}; final pairs follow"
+            return f"the search closes: {reason}"
         case HarnessChecked(passed=False) as event:
             return f"{event.kernel}: control {event.control} FAILED: {event.reason}"
         case _:
