@@ -16,7 +16,7 @@ def lease(path: Path) -> Iterator[int]:
     Yields:
         The fencing token: one more than any holder before had.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

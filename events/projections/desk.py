@@ -12,6 +12,7 @@ from events.vocabulary import (
     Nothing,
     Record,
     RoleReplied,
+    RunStarted,
     Sha,
     TurnAssigned,
     TurnDropped,
@@ -69,12 +70,14 @@ class Desk:
     kernels: dict[str, KernelDesk] = field(default_factory=dict)
 
     def of(self, kernel: str) -> KernelDesk:
-        """The desk of one kernel."""
-        return self.kernels.setdefault(kernel, KernelDesk())
+        """The desk of one kernel; reading never makes one, or decisions would change the state."""
+        return self.kernels[kernel]
 
     def apply(self, record: Record) -> None:
         """Take in one record."""
         match record.event:
+            case RunStarted(campaign=campaign):
+                self.kernels = {kernel: KernelDesk() for kernel in campaign.kernels}
             case TurnAssigned() as event:
                 self._assign(event, record.seq)
             case RoleReplied() | TurnFailed() as event:

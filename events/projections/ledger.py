@@ -13,6 +13,7 @@ from events.vocabulary import (
     Pair,
     PairsMeasured,
     Record,
+    RunStarted,
 )
 
 MAX_AA_PAIRS = 200
@@ -68,12 +69,14 @@ class DeviceLedger:
     candidate_pairs: int = 0
 
     def of(self, kernel: str) -> KernelLedger:
-        """The ledger of one kernel."""
-        return self.kernels.setdefault(kernel, KernelLedger())
+        """The ledger of one kernel; reading never makes one, or decisions would change the state."""
+        return self.kernels[kernel]
 
     def apply(self, record: Record, tree: DesignTree) -> None:
         """Take in one record, and hand device replies on to the candidate they are about."""
         match record.event:
+            case RunStarted(campaign=campaign):
+                self.kernels = {kernel: KernelLedger() for kernel in campaign.kernels}
             case MeasurementRequested() as event:
                 self.running, self.running_seq = event, record.seq
                 if event.purpose in ("test", "canary"):
