@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from decisions.capital import Scale, capital, effect_of
-from decisions.posterior import Posterior, interval, posterior
+from decisions.posterior import Posterior, interval, posterior, spread
 from decisions.price import LOWEST, index
 from events.campaign import Acceptance
 from events.vocabulary import Pair
@@ -45,8 +45,9 @@ def judge(pairs: Sequence[Pair], scale: Scale, policy: Acceptance, price: float)
     effects = [effect_of(pair, scale.slot) for pair in pairs]
     held = _held(effects, scale.pair, policy.alpha)
     against = _held([-effect for effect in effects], scale.pair, policy.alpha)
-    belief = posterior(effects, scale.pair)
-    worth = float(f"{index(belief, held, scale.pair, policy.alpha):.6g}")
+    noise = spread(effects, scale.pair)
+    belief = posterior(effects, noise)
+    worth = float(f"{index(belief, held, noise, policy.alpha):.6g}")
     outcome, reason = _outcome(len(effects), held, against, worth, policy, price)
     if outcome == "continue":
         low = high = None

@@ -7,7 +7,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from decisions.capital import CLIP, reaches
+from decisions.capital import CLIP, FLOOR, reaches
 
 WIDEST = 1000.0
 """No effect is believed beyond this, log-percent: a factor of 22,000."""
@@ -22,6 +22,9 @@ LOSS = (1.0, 1.3)
 
 Few gains are tiny, most are a fraction of a per cent, and no size is impossible.
 """
+PRIOR_PAIRS = 8
+FEWEST = 6
+"""Pairs below which their own spread says nothing."""
 N_HALVINGS = 30
 """Of the bracket of an interval's end: to a billionth of the data's range."""
 
@@ -64,6 +67,24 @@ def posterior(effects: Sequence[float], scale: float) -> Posterior:
         sd=float(np.sqrt(weight @ (grid - mean) ** 2)),
         p_faster=float(weight[grid < 0].sum()),
     )
+
+
+def spread(effects: Sequence[float], scale: float) -> float:
+    """Noise of a candidate's own pairs, which may be measured in another state of the machine.
+
+    Args:
+        effects: log-percent.
+        scale: of the A/A pairs, log-percent, above 0; it counts like `PRIOR_PAIRS` pairs.
+
+    Returns:
+        Their scale, log-percent: a geometric mean of ``scale`` and 1.4826 x MAD, by weight.
+    """
+    if len(effects) < FEWEST:
+        return scale
+    middle = median(effects)
+    own = max(1.4826 * median(abs(effect - middle) for effect in effects), FLOOR)
+    weight = len(effects) / (len(effects) + PRIOR_PAIRS)
+    return float(scale ** (1 - weight) * own**weight)
 
 
 def interval(effects: Sequence[float], scale: float, level: float = 0.95) -> tuple[float, float]:

@@ -70,7 +70,7 @@ class Desk:
     kernels: dict[str, KernelDesk] = field(default_factory=dict)
 
     def of(self, kernel: str) -> KernelDesk:
-        """The desk of one kernel; reading never makes one, or decisions would change the state."""
+        """The desk of one kernel; reading makes none, or decisions would change the state."""
         return self.kernels[kernel]
 
     def apply(self, record: Record) -> None:

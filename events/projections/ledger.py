@@ -69,7 +69,7 @@ class DeviceLedger:
     candidate_pairs: int = 0
 
     def of(self, kernel: str) -> KernelLedger:
-        """The ledger of one kernel; reading never makes one, or decisions would change the state."""
+        """The ledger of one kernel; reading makes none, or decisions would change the state."""
         return self.kernels[kernel]
 
     def apply(self, record: Record, tree: DesignTree) -> None:
