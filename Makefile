@@ -19,8 +19,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 demo: install   ## optimize the three Gemma-4 decode kernels on this processor, small sizes
 	$(BIN)/kernelwright run examples/gemma4-decode/cpu-small.toml
-	@run=$$(ls -td runs/gemma4-decode-cpu-small-* | head -n 1); \
-	$(BIN)/kernelwright tree $$run && echo && echo "report: $$run/report.html"
+	@run=$$(ls -td runs/gemma4-decode-small-*/ | head -n 1); \
+	$(BIN)/kernelwright tree $$run && echo && echo "report: $${run}report.html"
 
 check: install  ## style, types, import contracts
 	$(BIN)/ruff check .

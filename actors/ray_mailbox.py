@@ -52,8 +52,8 @@ class Maker:
 
     def __call__(self) -> Actor:
         """Load the target and make the actor."""
-        if self.address == "screening" and hasattr(os, "SCHED_IDLE"):
-            # A build beside a measurement must never take its core; what it starts inherits this.
+        if self.address != "device" and hasattr(os, "SCHED_IDLE"):
+            # Work beside a measurement must never take its core; what it starts inherits this.
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         target = load_target(self.target, self.preset)
         return crew(target, self.lease_file, self.environ, time.monotonic)[self.address]

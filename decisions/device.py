@@ -9,7 +9,7 @@ from decisions.coins import coins, secret_int
 from decisions.due import Due
 from decisions.price import LOWEST, Price, next_price
 from events.campaign import Acceptance
-from events.projections.ledger import KernelLedger
+from events.projections.ledger import MAX_AA_PAIRS, KernelLedger
 from events.projections.state import State
 from events.projections.tree import Node, Status
 from events.vocabulary import (
@@ -25,14 +25,16 @@ from events.vocabulary import (
 
 MAX_FAILURES = 5
 """Device jobs of one candidate that may fail through no fault of its own."""
+MAX_FAULTS = 2
+"""Device jobs of one candidate that fail by its own fault; the first may be the machine's."""
 SENTINEL_EVERY = 60
 """Test pairs between two sentinel jobs of three pairs: one pair in twenty."""
 MIN_AA_PAIRS = 6
-"""A/A pairs on an incumbent before its own noise is used instead of all of its kernel's."""
-MAX_LAUNCHES = 16
+"""A/A pairs that every best version gets."""
+MAX_LAUNCHES = 40
 FIRST_JOB_S = 30.0
 """What a job reserves before any job of its kernel is known."""
-KEPT_BOUNDS = 2
+KEPT_BOUNDS = 3
 """Load-only variants that later bound jobs repeat: the fastest ones of the first."""
 
 
@@ -48,13 +50,13 @@ def price(state: State) -> float:
     return state.tree.price or state.begun.campaign.acceptance.start_price
 
 
-def kernel_scale(state: State, kernel: str, incumbent: int) -> Scale:
-    """The noise of a kernel's pairs: of this incumbent once it has enough, else of all of them."""
+def kernel_scale(state: State, kernel: str) -> Scale:
+    """The noise of a kernel's pairs, from its last A/A pairs whatever the best version was.
+
+    A few pairs of one version alone would mistake a busy moment for the noise of the device.
+    """
     aa = state.ledger.of(kernel).aa
-    own = tuple(aa.get(incumbent, ()))
-    if len(own) >= MIN_AA_PAIRS:
-        return scale(own)
-    return scale(tuple(pair for pairs in aa.values() for pair in pairs)[-200:])
+    return scale(tuple(pair for pairs in aa.values() for pair in pairs)[-MAX_AA_PAIRS:])
 
 
 # ---- verdicts ------------------------------------------------------------------------------
@@ -91,7 +93,7 @@ def _failed(state: State, node: Node) -> Due | None:
     failure = node.failed
     if failure is None:
         return None
-    if failure.arm == "candidate":
+    if failure.arm == "candidate" and node.faults >= MAX_FAULTS:
         return Due(_rejected(state, node, None, f"on the device: {failure.reason}"), _why(node))
     if node.failures < MAX_FAILURES:
         return None
@@ -252,11 +254,24 @@ def _test_job(state: State, kernel: str) -> Due | None:
         return _pairs_job(state, state.tree.incumbent(kernel), node, "test", why)
     if branch.open or any(t.kernel == kernel for t in state.desk.threads.values()):
         return None
-    node_ = _best_shelved(state, kernel)
+    node_ = _expired(state, kernel) or _best_shelved(state, kernel)
     if node_ is None:
         return None
-    why = "nothing else is waiting, so the best shelved candidate goes on"
+    why = "nothing else is waiting, so a shelved candidate goes on"
     return _pairs_job(state, state.tree.incumbent(kernel), node_, "test", why)
+
+
+def _expired(state: State, kernel: str) -> Node | None:
+    """A shelved design whose premise is gone: the best version that it was compared with.
+
+    Steps need no second chance here: their edits are proposed again on every best version.
+    """
+    branch = state.tree.branches[kernel]
+    for candidate in branch.shelved:
+        node = state.tree.nodes[candidate]
+        if node.form == "design" and node.opponent != branch.incumbent and node.failures == 0:
+            return node
+    return None
 
 
 def _best_shelved(state: State, kernel: str) -> Node | None:
@@ -282,7 +297,7 @@ def _pairs_job(
     same = candidate.opponent == incumbent.candidate
     known = candidate.scale if same else None
     if purpose in ("test", "canary") and known is None:
-        fresh = kernel_scale(state, incumbent.kernel, incumbent.candidate)
+        fresh = kernel_scale(state, incumbent.kernel)
         known = (fresh.pair, fresh.slot)
     start = candidate.coins_used if same else 0
     if purpose in ("noise", "sentinel"):

@@ -21,7 +21,7 @@ def _noise(state: State, kernel: str) -> Due | None:
     wanted = state.begun.campaign.acceptance.noise_pairs
     if f"{kernel}:noise" in state.knowledge.asked or n_pairs < wanted:
         return None
-    known = kernel_scale(state, kernel, state.tree.incumbent(kernel).candidate)
+    known = kernel_scale(state, kernel)
     figures = {"pair_sd_pct": known.pair, "slot_pct": known.slot, "n_pairs": float(n_pairs)}
     evidence = tuple(ledger.aa_seqs)
     request = LearningRequested(kernel=kernel, topic="noise", figures=figures)

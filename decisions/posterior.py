@@ -23,7 +23,7 @@ LOSS = (1.0, 1.3)
 Few gains are tiny, most are a fraction of a per cent, and no size is impossible.
 """
 PRIOR_PAIRS = 8
-FEWEST = 6
+FEWEST = 3
 """Pairs below which their own spread says nothing."""
 N_HALVINGS = 30
 """Of the bracket of an interval's end: to a billionth of the data's range."""

@@ -48,7 +48,7 @@ class Acceptance(Settings):
     """A/A pairs per kernel before the first comparison."""
     final_pairs: int = Field(default=30, ge=6)
     """Fresh pairs of the best version against the baseline when the run ends."""
-    min_run_s: float = Field(default=0.002, gt=0)
+    min_run_s: float = Field(default=0.005, gt=0)
     """A run repeats launches until it lasts about this long, so that short kernels are readable."""
     max_pairs: int = Field(default=200, ge=9)
     """A candidate without a verdict after so many pairs is parked for good."""

@@ -79,6 +79,8 @@ class Node:
     """Coins of answered jobs against `opponent`, void ones included."""
     failures: int = 0
     """Device jobs that gave no pairs, by any fault."""
+    faults: int = 0
+    """Those of them that were its own fault."""
     failed: JobFailed | None = None
     """The last job's failure, if nobody has decided about it."""
     device_s: float = 0.0
@@ -197,6 +199,7 @@ class DesignTree:
             node.failed = None
         elif isinstance(event, JobFailed):
             node.failures += 1
+            node.faults += event.arm == "candidate"
             node.failed = event
             node.device_s += event.device_s
 

@@ -6,20 +6,21 @@ from importlib.resources import files
 from targets.cpu.kernels import Kernel
 
 STREAMS = (1, 4, 8, 16)
-PREFETCH_BYTES = 1024
+PREFETCHES = (0, 256, 1024)
+"""Bytes ahead of the load; 0 for none."""
 
 
 def bound_sources(kernel: Kernel) -> dict[str, str]:
-    """Return load-only C sources by name (``s8-pf``: eight streams, with prefetch).
+    """Return load-only C sources by name (``s8-pf256``: eight streams, prefetch 256 bytes ahead).
 
     Each has the kernel's ABI and reads every byte of its weight buffers once; what it reads is
     folded into ``scratch``, so that no load can be left out. The fastest one is the bound: which
     one that is differs between machines and sizes.
     """
     return {
-        f"s{streams}{'-pf' if prefetch else ''}": _source(kernel, streams, prefetch)
+        f"s{streams}{f'-pf{prefetch}' if prefetch else ''}": _source(kernel, streams, prefetch)
         for streams in STREAMS
-        for prefetch in (0, PREFETCH_BYTES)
+        for prefetch in PREFETCHES
     }
 
 
