@@ -17,13 +17,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
+import structlog
+
 from actors.crew import crew
 from actors.director import NAME, Director
 from actors.local_mailbox import LocalMailbox
 from actors.mailboxes import Mailbox
 from actors.opening import first_event
 from events.blobs import Blobs
-from events.campaign import Campaign
+from events.campaign import ROLES, Campaign
 from events.log import Entry, EventLog, read, read_head
 from events.projections.state import State, replay
 from events.vocabulary import Record, RunResumed, RunStarted
@@ -195,6 +197,7 @@ def _drive(run: Path, campaign: Campaign, target: Target, options: Options) -> t
         if log.repaired:
             log.append([Entry(log.repaired, NAME)])
         records = list(read(run))
+        _log_failures(stack, run)
         mailbox = _mailbox(stack, campaign, target, options)
         screen = view(quiet=options.quiet, as_json=options.as_json)
         stack.callback(screen.close)
@@ -217,8 +220,28 @@ def _drive(run: Path, campaign: Campaign, target: Target, options: Options) -> t
         return director.run(stop=stopping), log.head
 
 
+def _log_failures(stack: ExitStack, run: Path) -> None:
+    """Let tracebacks of actors go to the run folder, as JSON lines; they are not the record."""
+    file = stack.enter_context((run / "actors.log").open("a", encoding="utf-8"))
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        logger_factory=structlog.WriteLoggerFactory(file),
+    )
+
+
+def _keys(campaign: Campaign) -> dict[str, str]:
+    """The API keys that the campaign's models need, by the names of their variables."""
+    names = {campaign.models.of(role).api_key_env for role in ROLES}
+    return {name: os.environ[name] for name in names if name is not None and name in os.environ}
+
+
 def _mailbox(stack: ExitStack, campaign: Campaign, target: Target, options: Options) -> Mailbox:
-    lease, environ = lease_file(campaign.target), dict(os.environ)
+    lease, environ = lease_file(campaign.target), _keys(campaign)
     lease.parent.mkdir(mode=0o700, exist_ok=True)  # targets keep what they build there as well
     if options.local:
         return LocalMailbox(crew(target, lease, environ, time.monotonic))

@@ -5,7 +5,7 @@ import pytest
 from decisions.replies import PlanText, SourceText, Task, parse
 from events.vocabulary import Analysis, Nothing, Review
 from targets.cpu.baselines import baseline
-from targets.cpu.bounds import bound_sources
+from targets.cpu.bounds import PREFETCHES, STREAMS, bound_sources
 from targets.cpu.catalogue import CpuCatalogue
 from targets.cpu.designs import DESIGNS
 from targets.cpu.designs.steps import knobs_of
@@ -167,7 +167,7 @@ def test_bounds_read_every_weight_buffer(name: str) -> None:
     chosen = kernel(name, "full")
     sources = bound_sources(chosen)
 
-    assert len(set(sources.values())) == 8
+    assert len(set(sources.values())) == len(STREAMS) * len(PREFETCHES)
     for source in sources.values():
         for buffer in chosen.buffers:
             part = f"a->{buffer.name}, {buffer.n_bytes}, total"
