@@ -2,15 +2,14 @@
 
 import json
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
-from events.campaign import Campaign
+from events.campaign import Acceptance, Campaign
 from targets.protocol import Target, TargetError
 from targets.registry import load_target, target_names
 
@@ -47,6 +46,23 @@ def load(path: Path) -> Campaign:
     return campaign
 
 
+def load_policy(path: Path) -> Acceptance:
+    """Read the `[acceptance]` table of a file that may hold nothing else.
+
+    Raises:
+        CampaignError: the file cannot be read, has no such table, or something in it is wrong.
+    """
+    table = _table(path)
+    if "acceptance" not in table:
+        raise CampaignError(path, "no [acceptance] table")
+    try:
+        wanted = json.dumps(table["acceptance"], default=str)
+        return Acceptance.model_validate_json(wanted, strict=True)
+    except ValidationError as e:
+        errors = [{**error, "loc": ("acceptance", *error["loc"])} for error in e.errors()]
+        raise CampaignError(path, _worst(errors)) from None
+
+
 def _table(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -64,7 +80,7 @@ def _table(path: Path) -> dict[str, Any]:
 # ---- keys and values -----------------------------------------------------------------------
 
 
-def _worst(errors: Sequence[ErrorDetails]) -> str:
+def _worst(errors: Sequence[Mapping[str, Any]]) -> str:
     """Word one error: an unknown key first, since it may be why another one is missing."""
     first = min(errors, key=lambda e: e["type"] != "extra_forbidden")
     words = [str(part) for part in first["loc"]]

@@ -4,14 +4,17 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from decisions.counterfactual import Trial, redecide
 from events.log import read
 from events.projections.state import State
 from events.vocabulary import Record, StateDigested
+from scripts.campaign_file import load_policy
 from scripts.progress import hms
 from scripts.runs import FAILED, UsageError, without_traceback
 
@@ -57,6 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     if replayed.state.start is None:
         raise UsageError(f"{args.run}: no first event in the records asked for")
+    if args.policy is not None:
+        trials = redecide(read(args.run), load_policy(args.policy))
+        told = [asdict(trial) for trial in trials]
+        print(json.dumps(told) if args.as_json else "\n".join(_compared(trials)))
+        return 0
     about = summary(replayed)
     print(json.dumps(about) if args.as_json else _text(about))
     return 0
@@ -66,8 +74,28 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="kernelwright replay", description=__doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="run folder")
     parser.add_argument("--until", type=int, metavar="SEQ", help="stop after this record")
+    parser.add_argument(
+        "--policy", type=Path, metavar="FILE", help="decide again under this [acceptance] table"
+    )
     parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON")
     return parser
+
+
+def _compared(trials: Sequence[Trial]) -> Iterator[str]:
+    """Say which accepts another policy changes."""
+    for t in trials:
+        if t.differs:
+            yield (
+                f"c{t.candidate} of {t.kernel} against c{t.incumbent}: {t.recorded} after "
+                f"{t.n_recorded} pairs, would be {t.other} after {t.n_other}"
+            )
+    accepted = sum(t.recorded == "accepted" for t in trials)
+    other = sum(t.other == "accepted" for t in trials)
+    undecided = sum(t.other == "undecided" for t in trials)
+    yield (
+        f"{len(trials)} comparisons: {accepted} accepted as recorded, {other} under the other "
+        f"policy, which would have asked for more pairs of {undecided}"
+    )
 
 
 def summary(replayed: Replayed) -> dict[str, Any]:

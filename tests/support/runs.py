@@ -35,17 +35,25 @@ def ticking(start: int = 0) -> Callable[[], int]:
     return lambda: next(ticks)
 
 
-def director(run: Path, log: EventLog, target: FakeTarget) -> Director:
-    """A director over in-process actors."""
-    actors = crew(target, run / "lease", {}, clock=lambda: 0.0)
+def director(
+    run: Path, log: EventLog, target: FakeTarget, clock: Callable[[], float] = lambda: 0.0
+) -> Director:
+    """A director over in-process actors; ``clock`` is what they take their time by."""
+    actors = crew(target, run / "lease", {}, clock)
     return Director(log, Blobs(run), LocalMailbox(actors))
 
 
-def begin(run: Path, settings: Campaign, target: FakeTarget | None = None) -> State:
+def begin(
+    run: Path,
+    settings: Campaign,
+    target: FakeTarget | None = None,
+    *,
+    clock: Callable[[], float] = lambda: 0.0,
+) -> State:
     """Run a campaign from its first event to its end."""
     target = target or FakeTarget()
     with EventLog.open(run, ticking()) as log:
-        boss = director(run, log, target)
+        boss = director(run, log, target, clock)
         first = first_event(settings, target, Blobs(run), secret_seed=SECRET, versions={})
         boss.start(first)
         return boss.run()

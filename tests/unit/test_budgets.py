@@ -1,0 +1,134 @@
+"""Each budget closes the search cleanly, and is not overspent."""
+
+from pathlib import Path
+
+import pytest
+
+from decisions import turns
+from decisions.plan import decide
+from events.campaign import Acceptance, Budget, Campaign, Model, Models, Search
+from events.log import read
+from events.projections.state import State, replay
+from events.vocabulary import PairsMeasured, RunStarted, TurnAssigned
+from tests.support.fake_target import FakeTarget
+from tests.support.runs import begin, campaign
+
+SECONDS_PER_JOB = 1.0
+
+
+class SlowClock:
+    """A monotonic clock on which every reading is `SECONDS_PER_JOB` after the last one."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        """Read it."""
+        self.now_s += SECONDS_PER_JOB
+        return self.now_s
+
+
+def limited(budget: Budget) -> Campaign:
+    return campaign(max_candidates=200).model_copy(update={"budget": budget})
+
+
+def test_device_seconds_are_reserved_before_a_job(tmp_path: Path) -> None:
+    """The search closes while enough is left for the final pairs, which are taken."""
+    state = begin(tmp_path, limited(Budget(device_s=60)), clock=SlowClock())
+
+    assert state.closed is not None
+    assert state.closed.reason == "budget: device_s"
+    assert state.finished is not None
+    assert state.spending.settled.device_s <= 60
+    assert all(len(ledger.final) == 6 for ledger in state.ledger.kernels.values())
+
+
+def test_a_device_budget_below_one_job_claims_nothing(tmp_path: Path) -> None:
+    """A run that cannot measure anything ends at once, with a speed-up of 1."""
+    state = begin(tmp_path, limited(Budget(device_s=0.5)), clock=SlowClock())
+
+    assert state.finished is not None
+    assert (state.finished.geomean, state.spending.settled.device_s) == (1.0, 0.0)
+
+
+def test_wall_time_closes_the_search(tmp_path: Path) -> None:
+    """Time is that of the records, so audit sees the same clock."""
+    state = begin(tmp_path, limited(Budget(wall_s=0.3)))
+
+    assert state.closed is not None
+    assert state.closed.reason == "budget: wall_s"
+    assert state.finished is not None
+
+
+@pytest.mark.parametrize(
+    ("budget", "affordable"),
+    [
+        (Budget(model_calls=3), 3),
+        (Budget(tokens=80_000), 2),
+        (Budget(cost_usd=0.1), 2),
+        (Budget(model_calls=0), 0),
+    ],
+)
+def test_a_model_call_is_reserved_before_it_is_made(budget: Budget, affordable: int) -> None:
+    """What a call may cost counts until its reply says what it did cost."""
+    model = Model(provider="litellm", model="m", usd_per_million_in=1, usd_per_million_out=2)
+    settings = Campaign(
+        name="m",
+        target="fake",
+        kernels=("alpha",),
+        search=Search(in_flight=8),
+        acceptance=Acceptance(),
+        budget=budget,
+        models=Models(default=model),
+    )
+    state = State()
+    reserved = turns.reservation(_started(state, settings), "design")
+
+    n_calls = 0
+    while turns.cannot_ask(state, "design") is None:
+        state.spending.reserved[n_calls] = reserved
+        n_calls += 1
+
+    assert n_calls == affordable
+    for name in ("model_calls", "tokens", "cost_usd"):
+        limit = getattr(budget, name)
+        assert limit is None or getattr(state.spending.committed, name) <= limit
+
+
+def _started(state: State, settings: Campaign) -> State:
+    state.start = RunStarted(
+        campaign=settings, secret_seed="0", versions={}, toolchain={}, sources={}, cards={}
+    )
+    return state
+
+
+def test_the_catalogue_costs_nothing(tmp_path: Path) -> None:
+    """Budgets of models do not touch a search that asks none."""
+    state = begin(tmp_path, limited(Budget(model_calls=0, tokens=0, cost_usd=0)).model_copy(
+        update={"search": Search(max_candidates=6)}
+    ))  # fmt: skip
+
+    assert state.closed is not None
+    assert state.closed.reason == "max_candidates reached"
+    assert state.spending.settled.model_calls == 0
+
+
+def test_what_is_reserved_is_settled(tmp_path: Path) -> None:
+    """At the end nothing is reserved, and what was spent is the sum of the replies."""
+    begin(tmp_path, campaign(max_candidates=6), clock=SlowClock())
+    records = list(read(tmp_path))
+    state = replay(records)
+
+    assert [s for s in state.spending.reserved if s not in state.pending] == []
+    assert sum(isinstance(r.event, TurnAssigned) for r in records) > 6
+    measured = [r.event.device_s for r in records if isinstance(r.event, PairsMeasured)]
+    assert state.spending.settled.device_s >= sum(measured)
+    assert decide(state) is None
+
+
+def test_a_fake_run_needs_no_device(tmp_path: Path) -> None:
+    """The fake target's truth is known: the best design is four times faster."""
+    state = begin(tmp_path, campaign(max_designs=7, max_candidates=60), FakeTarget(noise=0.002))
+
+    assert state.finished is not None
+    assert state.finished.geomean == pytest.approx(4 / 0.8, rel=0.02)
