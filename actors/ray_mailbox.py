@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import ray
 import structlog
@@ -40,9 +40,22 @@ class Shell:
         return self._actor.handle(command)
 
 
+class Maker(Protocol):
+    """Makes a plain actor in whatever process it is called."""
+
+    @property
+    def address(self) -> str:
+        """Where its actor takes commands."""
+        ...
+
+    def __call__(self) -> Actor:
+        """Make the actor."""
+        ...
+
+
 @dataclass(frozen=True)
-class Maker:
-    """Makes the plain actor of an address in whatever process it is called."""
+class CrewMaker:
+    """Makes one of a run's actors."""
 
     address: str
     target: str
@@ -81,9 +94,9 @@ class RayMailbox:
         address: str | None,
     ) -> "RayMailbox":
         """Start Ray, or join the cluster at ``address``, and the actors of a run."""
-        _connect(workers, address)
+        connect(workers, address)
         names = (*LOCAL, *("screening" for _ in range(workers)))
-        return cls([Maker(name, target, preset, lease_file, environ) for name in names])
+        return cls([CrewMaker(name, target, preset, lease_file, environ) for name in names])
 
     def send(self, command: Command) -> None:
         """Hand a command to the least busy actor of its address."""
@@ -119,7 +132,8 @@ class RayMailbox:
         shutil.rmtree(_folder(), ignore_errors=True)
 
 
-def _connect(workers: int, address: str | None) -> None:
+def connect(workers: int, address: str | None) -> None:
+    """Start Ray for this process, or join the cluster at ``address``."""
     if address is not None:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         return

@@ -1,0 +1,75 @@
+"""Ray delivers, and what it loses is told."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from actors.messages import Command
+from actors.ray_mailbox import RayMailbox, connect
+from events.vocabulary import FactLearned, LearningRequested, RequestLost
+from tests.support.mortal import MortalMaker
+
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(180)]
+
+
+@pytest.fixture(scope="module")
+def _ray() -> Iterator[None]:
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # noqa: TID251  # before Ray starts
+    connect(2, None)
+    yield
+    RayMailbox([]).close()
+
+
+def ask(mailbox: RayMailbox, seq: int, signature: str) -> object:
+    request = LearningRequested(kernel="k", topic="rule", signature=signature)
+    mailbox.send(Command(seq, seq, request, {}))
+    for _ in range(300):
+        if delivery := mailbox.receive(0.2):
+            assert delivery.seq == seq
+            return delivery.answer.event
+    raise AssertionError("no answer in a minute")
+
+
+@pytest.mark.usefixtures("_ray")
+def test_a_dead_actor_is_told_and_succeeded(tmp_path: Path) -> None:
+    """Ray retries nothing: the loss is an answer, and the next command finds a new actor."""
+    mailbox = RayMailbox([MortalMaker(tmp_path / "tomb")])
+
+    first = ask(mailbox, 1, "die")
+    again = ask(mailbox, 2, "die")
+
+    assert isinstance(first, RequestLost)
+    assert first.by == "mailbox"
+    assert isinstance(again, FactLearned)
+
+
+@pytest.mark.usefixtures("_ray")
+def test_an_actor_that_raises_loses_its_request_and_lives(tmp_path: Path) -> None:
+    """A defect in an actor is told with its reason; the actor goes on."""
+    mailbox = RayMailbox([MortalMaker(tmp_path / "tomb")])
+
+    before = ask(mailbox, 1, "")
+    lost = ask(mailbox, 2, "raise")
+    after = ask(mailbox, 3, "")
+
+    assert isinstance(lost, RequestLost)
+    assert "a defect" in lost.reason
+    assert before == after
+
+
+@pytest.mark.usefixtures("_ray")
+def test_a_pool_shares_its_commands(tmp_path: Path) -> None:
+    """Commands of one address go to the least busy actor of it."""
+    mailbox = RayMailbox([MortalMaker(tmp_path / "a"), MortalMaker(tmp_path / "b")])
+    for seq in (1, 2):
+        request = LearningRequested(kernel="k", topic="rule")
+        mailbox.send(Command(seq, seq, request, {}))
+
+    answers = set()
+    while len(answers) < 2:
+        if delivery := mailbox.receive(0.2):
+            answers.add(str(delivery.answer.event))
+
+    assert len(answers) == 2
