@@ -67,7 +67,7 @@ def test_a_pool_shares_its_commands(tmp_path: Path) -> None:
         request = LearningRequested(kernel="k", topic="rule")
         mailbox.send(Command(seq, seq, request, {}))
 
-    answers = set()
+    answers: set[str] = set()
     while len(answers) < 2:
         if delivery := mailbox.receive(0.2):
             answers.add(str(delivery.answer.event))
