@@ -22,8 +22,9 @@ def lease(path: Path) -> Iterator[int]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         text = os.pread(handle, 64, 0).split()
         token = (int(text[0]) if text and text[0].isdigit() else 0) + 1
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{token} {os.getpid()}\n".encode(), 0)
+        # In this order a holder that dies in between leaves a token that is not too old.
+        size = os.pwrite(handle, f"{token} {os.getpid()}\n".encode(), 0)
+        os.ftruncate(handle, size)
         yield token
     finally:
         os.close(handle)

@@ -28,6 +28,7 @@ def first_event(
         versions=dict(versions),
         toolchain=target.fingerprint(),
         sources={kernel: _sources(kernel, target, blobs) for kernel in campaign.kernels},
+        shares_host=target.shares_host,
         cards={kernel: _card(kernel, target) for kernel in campaign.kernels},
     )
 

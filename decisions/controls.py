@@ -14,7 +14,6 @@ from events.vocabulary import (
 )
 
 MAX_LOSSES = 2
-SENTINEL_LIMIT = acceptance.SENTINEL_LIMIT
 MAX_CANARY_PAIRS = 60
 """Pairs by which a canary that is several times slower must be found slower."""
 MAX_CONTROL_FAILURES = 20
@@ -24,17 +23,18 @@ MAX_CONTROL_FAILURES = 20
 def reissue(state: State) -> Due | None:
     """Issue lost work again, and give it up when its actor was lost with it too often.
 
-    Device jobs are never given up here: their job is the same, with the same coins, because
-    nobody has seen a reading of the lost one.
+    A device job that is issued again is the same, with the same coins, because nobody has seen a
+    reading of the lost one; one that is given up counts as a failed job.
     """
     for seq, request in state.lost.items():
         n_losses = state.losses.get(work_id(request), 0)
-        if n_losses < MAX_LOSSES or isinstance(request, MeasurementRequested):
+        if n_losses < MAX_LOSSES:
             return Due(request, (seq,))
         abandoned = WorkAbandoned(
             work=work_id(request),
             candidate=request.candidate if isinstance(request, ScreeningRequested) else None,
             turn=request.turn if isinstance(request, TurnAssigned) else None,
+            job=request.job if isinstance(request, MeasurementRequested) else None,
             reason=f"lost with its actor {n_losses} times",
         )
         return Due(abandoned, (seq,))
@@ -77,9 +77,9 @@ def _slow(state: State, node: Node) -> Due | None:
         passed, reason = False, node.failed.reason
     elif node.pairs and node.scale:
         faster, slower = acceptance.sentinel(node.pairs, _scale(node))
-        if max(faster, slower) < SENTINEL_LIMIT and len(node.pairs) < MAX_CANARY_PAIRS:
+        if max(faster, slower) < acceptance.SENTINEL_LIMIT and len(node.pairs) < MAX_CANARY_PAIRS:
             return None
-        passed = slower >= SENTINEL_LIMIT
+        passed = slower >= acceptance.SENTINEL_LIMIT
         reason = f"capital {slower:.0f} for slower after {len(node.pairs)} pairs"
     else:
         return None
@@ -98,16 +98,18 @@ def _scale(node: Node) -> Scale:
 
 
 def _sentinel(state: State, kernel: str) -> Due | None:
-    """Test the A/A pairs of one incumbent right after new ones came in."""
+    """Test the A/A pairs of each incumbent between new ones and the next job."""
     ledger = state.ledger.of(kernel)
-    if ledger.noise_failures >= MAX_CONTROL_FAILURES and ledger.controls.get("sentinel", True):
-        reason = f"{ledger.noise_failures} A/A jobs failed"
+    if not ledger.controls.get("sentinel", True):
+        return None
+    if ledger.noise_failures >= MAX_CONTROL_FAILURES:
+        reason = f"{ledger.noise_failures} A/A jobs in a row failed"
         return Due(_suspect(kernel, reason), (state.seq,))
-    if not ledger.aa_seqs or ledger.aa_seqs[-1] != state.seq:
+    if not ledger.aa_seqs or ledger.aa_seqs[-1] < state.ledger.running_seq:
         return None
     for incumbent, pairs in ledger.aa.items():
         capitals = acceptance.sentinel(tuple(pairs), scale(tuple(pairs)))
-        if max(capitals) >= SENTINEL_LIMIT and ledger.controls.get("sentinel", True):
+        if max(capitals) >= acceptance.SENTINEL_LIMIT:
             reason = f"c{incumbent} differs from its own copy: capital {max(capitals):.0f}"
             return Due(_suspect(kernel, reason), tuple(ledger.aa_seqs[-4:]))
     return None

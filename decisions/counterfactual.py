@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decisions.acceptance import judge
 from decisions.capital import Scale
 from decisions.device import allowance
-from decisions.price import Price, next_price
+from decisions.price import RUNS_PER_PAIR, Price, next_price
 from events.campaign import Acceptance
 from events.projections.state import State
 from events.projections.tree import Node
@@ -80,5 +80,6 @@ def _judge_again(trial: Trial, node: Node, policy: Acceptance, price: Price, sta
     verdict = judge(node.pairs, known, policy, price.value)
     if verdict.outcome == "continue":
         return price
+    n_new = len(node.pairs) - trial.n_other
     trial.other, trial.n_other = WORDS[verdict.outcome], len(node.pairs)
-    return next_price(price, 2.0 * len(node.pairs), allowance(state))
+    return next_price(price, float(RUNS_PER_PAIR * n_new), allowance(state))

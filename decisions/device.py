@@ -7,7 +7,7 @@ from decisions import acceptance
 from decisions.capital import Scale, scale
 from decisions.coins import coins, secret_int
 from decisions.due import Due
-from decisions.price import LOWEST, Price, next_price
+from decisions.price import RUNS_PER_PAIR, Price, next_price, reopened
 from events.campaign import Acceptance
 from events.projections.ledger import MAX_AA_PAIRS, KernelLedger
 from events.projections.state import State
@@ -19,6 +19,7 @@ from events.vocabulary import (
     MeasurementRequested,
     Pair,
     Purpose,
+    ScreeningRequested,
     Sha,
     Spend,
 )
@@ -86,7 +87,7 @@ def _stale(state: State, node: Node) -> Due | None:
         return None
     why = f"a step on c{node.parent}, which c{branch.incumbent} has replaced"
     because = (node.proposed, state.tree.nodes[branch.incumbent or 0].decided or 0)
-    return Due(_shelved(state, node, None, why), because)
+    return Due(_shelved(state, node, _verdict(state, node), why), because)
 
 
 def _failed(state: State, node: Node) -> Due | None:
@@ -94,22 +95,26 @@ def _failed(state: State, node: Node) -> Due | None:
     if failure is None:
         return None
     if failure.arm == "candidate" and node.faults >= MAX_FAULTS:
-        return Due(_rejected(state, node, None, f"on the device: {failure.reason}"), _why(node))
+        reason = f"on the device: {failure.reason}"
+        return Due(_rejected(state, node, _verdict(state, node), reason), _why(node))
     if node.failures < MAX_FAILURES:
         return None
     reason = f"{node.failures} device jobs failed: {failure.reason}"
-    return Due(_shelved(state, node, None, reason), _why(node))
+    return Due(_shelved(state, node, _verdict(state, node), reason), _why(node))
+
+
+def _verdict(state: State, node: Node) -> acceptance.Verdict | None:
+    """What the pairs of a candidate against its opponent say; None if there are none."""
+    if not node.pairs or node.scale is None:
+        return None
+    known = Scale(pair=node.scale[0], slot=node.scale[1])
+    return _judge(tuple(node.pairs), known, state.begun.campaign.acceptance, price(state))
 
 
 def _judged(state: State, node: Node) -> Due | None:
-    if not node.pairs or node.scale is None:
+    verdict = _verdict(state, node)
+    if verdict is None or node.opponent != state.tree.branches[node.kernel].incumbent:
         return None
-    branch = state.tree.branches[node.kernel]
-    if node.opponent != branch.incumbent:
-        return None
-    policy = state.begun.campaign.acceptance
-    known = Scale(pair=node.scale[0], slot=node.scale[1])
-    verdict = _judge(tuple(node.pairs), known, policy, price(state))
     match verdict.outcome:
         case "continue":
             return None
@@ -169,6 +174,7 @@ def _shelved(
         effect=verdict.effect if verdict else None,
         low=verdict.low if verdict else None,
         high=verdict.high if verdict else None,
+        index=verdict.index if verdict and verdict.outcome == "park" and not node.failed else None,
         price=price(state),
         next_price=_next_price(state, node),
         reason=reason,
@@ -176,11 +182,14 @@ def _shelved(
 
 
 def _next_price(state: State, node: Node) -> float:
-    """Price after this candidate: it follows what candidates cost against what they may cost."""
-    if not node.pairs:
+    """Price after this verdict: it follows what candidates cost against what they may cost.
+
+    Pairs that an earlier verdict has paid for are not paid for again.
+    """
+    n_new = len(node.pairs) - node.n_pairs
+    if n_new == 0:
         return price(state)
-    now, cost = Price(price(state)), 2.0 * len(node.pairs)
-    return next_price(now, cost, allowance(state)).value
+    return next_price(Price(price(state)), float(RUNS_PER_PAIR * n_new), allowance(state)).value
 
 
 def allowance(state: State) -> float:
@@ -191,7 +200,7 @@ def allowance(state: State) -> float:
         return 10.0
     n_open = sum(len(branch.open) for branch in state.tree.branches.values())
     n_left = max(1, campaign.search.max_candidates - state.tree.n_search + n_open)
-    per_measurement_s = spent / (2.0 * state.ledger.candidate_pairs)
+    per_measurement_s = spent / (RUNS_PER_PAIR * state.ledger.candidate_pairs)
     left_s = max(0.0, campaign.budget.device_s - spent)
     return max(1.0, left_s / per_measurement_s / n_left)
 
@@ -205,8 +214,22 @@ def next_job(state: State) -> Due | None:
     The kernel with the least device time for its weight goes first, and its jobs in the order:
     noise, canary, bound, sentinel, candidates.
     """
-    if state.ledger.running is not None or state.closed:
+    if state.ledger.running is not None or state.closed or _is_disturbed(state):
         return None
+    return _next_job(state)
+
+
+def is_wanted(state: State) -> bool:
+    """Whether a job runs, or is due as soon as the machine is quiet."""
+    return state.ledger.running is not None or _next_job(state) is not None
+
+
+def _is_disturbed(state: State) -> bool:
+    busy = any(isinstance(r, ScreeningRequested) for r in state.pending.values())
+    return state.begun.shares_host and busy
+
+
+def _next_job(state: State) -> Due | None:
     ready = [k for k, b in state.tree.branches.items() if b.incumbent is not None]
     ready.sort(key=lambda k: (state.ledger.of(k).device_s / weight(state, k), k))
     for kernel in ready:
@@ -275,19 +298,18 @@ def _expired(state: State, kernel: str) -> Node | None:
 
 
 def _best_shelved(state: State, kernel: str) -> Node | None:
-    """The shelved candidate with the best index, if it is worth the lowest price."""
+    """The candidate shelved by its price that goes on when nothing else is waiting."""
     branch = state.tree.branches[kernel]
-    policy = state.begun.campaign.acceptance
-    best: tuple[float, Node] | None = None
-    for candidate in branch.shelved:
-        node = state.tree.nodes[candidate]
-        if node.opponent != branch.incumbent or not node.pairs or node.scale is None:
-            continue
-        known = Scale(pair=node.scale[0], slot=node.scale[1])
-        verdict = _judge(tuple(node.pairs), known, policy, LOWEST)
-        if verdict.outcome == "continue" and (best is None or verdict.index > best[0]):
-            best = (verdict.index, node)
-    return best[1] if best else None
+    max_pairs = state.begun.campaign.acceptance.max_pairs
+    nodes = (state.tree.nodes[candidate] for candidate in branch.shelved)
+    choice = reopened({
+        node.candidate: node.index
+        for node in nodes
+        if node.index is not None
+        and node.opponent == branch.incumbent
+        and len(node.pairs) < max_pairs
+    })  # fmt: skip
+    return state.tree.nodes[choice[0]] if choice else None
 
 
 def _pairs_job(
@@ -301,7 +323,7 @@ def _pairs_job(
         known = (fresh.pair, fresh.slot)
     start = candidate.coins_used if same else 0
     if purpose in ("noise", "sentinel"):
-        start = sum(len(p) for p in state.ledger.of(incumbent.kernel).aa.values())
+        start = state.ledger.of(incumbent.kernel).aa_coins
     job = request_pairs(
         state, incumbent, candidate, purpose, start=start, n=policy.pairs_per_job, reasons=reasons
     )

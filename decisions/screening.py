@@ -1,5 +1,6 @@
 """The screening gate: what is screened next, and the verdict on its evidence."""
 
+from decisions import device
 from decisions.coins import secret_int
 from decisions.due import Due
 from events.projections.state import State
@@ -16,9 +17,14 @@ STAGES: tuple[Stage, ...] = ("duplicate", "rule", "build", "correctness")
 
 
 def request(state: State) -> Due | None:
-    """Send the oldest proposed candidate to the pool, two per worker at most at a time."""
+    """Send the oldest proposed candidate to the pool, two per worker at most at a time.
+
+    Where a build beside a measurement would disturb it, the device goes first.
+    """
     n_busy = sum(isinstance(r, ScreeningRequested) for r in state.pending.values())
     if state.closed or n_busy >= 2 * state.begun.campaign.screening.workers:
+        return None
+    if state.begun.shares_host and device.is_wanted(state):
         return None
     for candidate in state.tree.proposed:
         node = state.tree.nodes[candidate]

@@ -165,7 +165,9 @@ def remaining(state: State) -> int:
 
 
 def wanted(state: State, kernel: str) -> str | None:
-    """The task of the next thread: designs and steps take turns once there is a best version.
+    """The task of the next thread: designs early, steps late.
+
+    A new design starts untuned; compared with a version that steps have tuned, a better one loses.
 
     None when there is nothing to ask about: no baseline yet, nothing left to propose, or too many
     threads in a row without a candidate.
@@ -178,7 +180,7 @@ def wanted(state: State, kernel: str) -> str | None:
     )
     design = not desk.no_designs and n_designs < state.begun.campaign.search.max_designs
     step = branch.incumbent != branch.baseline and branch.incumbent not in desk.no_steps
-    if design and (not step or n_designs <= branch.n_steps):
+    if design:
         return "design"
     if step:
         return "step" if branch.incumbent in desk.analyses else "analyse"

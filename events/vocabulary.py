@@ -47,6 +47,8 @@ class RunStarted(Value):
     sources: dict[str, "KernelSources"]
     """Per kernel, the target's own sources that the run starts from."""
     cards: dict[str, "KernelCard"]
+    shares_host: bool = False
+    """The target's device is the machine itself: screening and measuring take turns."""
 
 
 class KernelSources(Value):
@@ -443,6 +445,8 @@ class WorkAbandoned(Value):
     """Screening: the candidate, which is refused."""
     turn: int | None = None
     """Roles: the turn, whose thread ends."""
+    job: int | None = None
+    """Device: the job, which counts as failed by the device's fault."""
     reason: str
 
 
@@ -495,6 +499,8 @@ class CandidateShelved(Value):
     effect: float | None
     low: float | None
     high: float | None
+    index: float | None
+    """Expected gain per measurement of going on, log-percent; None if it was not for the price."""
     price: float
     """Price under which it was set aside."""
     next_price: float

@@ -127,6 +127,9 @@ class Target(Protocol):
 
     name: str
     catalogue: Catalogue
+    shares_host: bool
+    """Whether work on the device's machine disturbs its readings: then nothing is screened there
+    while it measures."""
 
     def kernels(self) -> tuple[str, ...]:
         """Names of the kernels it knows."""

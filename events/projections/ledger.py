@@ -14,6 +14,7 @@ from events.vocabulary import (
     PairsMeasured,
     Record,
     RunStarted,
+    WorkAbandoned,
 )
 
 MAX_AA_PAIRS = 200
@@ -26,8 +27,10 @@ class KernelLedger:
     aa: dict[CandidateId, deque[Pair]] = field(default_factory=dict)
     """A/A pairs per incumbent, the last 200 of each."""
     aa_seqs: list[int] = field(default_factory=list)
+    aa_coins: int = 0
+    """Coins of answered A/A jobs, void ones included."""
     noise_failures: int = 0
-    """A/A jobs that failed: the best version cannot be compared with itself."""
+    """A/A jobs in a row that failed: the best version cannot be compared with itself."""
     since_sentinel: int = 0
     """Test pairs since the last sentinel."""
     bound_of: CandidateId | None = None
@@ -36,6 +39,7 @@ class KernelLedger:
     bound_incumbent_s: float | None = None
     bound_seq: int | None = None
     bound_failures: int = 0
+    """Bound jobs in a row that failed."""
     run_s: dict[CandidateId, float] = field(default_factory=dict)
     """Last known seconds per launch, for planning and plots only."""
     final: list[Pair] = field(default_factory=list)
@@ -45,7 +49,7 @@ class KernelLedger:
     controls: dict[str, bool] = field(default_factory=dict)
     device_s: float = 0.0
     job_s: float | None = None
-    """Longest job so far."""
+    """Longest job that gave a reading; one that hung says nothing about the next."""
 
     @property
     def time_over_bound(self) -> float | None:
@@ -64,8 +68,6 @@ class DeviceLedger:
     """Jobs that have a reply."""
     running: MeasurementRequested | None = None
     running_seq: int = -1
-    losses: int = 0
-    """Times in a row that the running job was lost."""
     candidate_pairs: int = 0
 
     def of(self, kernel: str) -> KernelLedger:
@@ -87,6 +89,9 @@ class DeviceLedger:
                 self._bound(event, record.seq)
             case JobFailed() as event:
                 self._failed(event, record.seq, tree)
+            case WorkAbandoned(job=int() as job, reason=reason):
+                lost = JobFailed(job=job, arm="device", reason=reason, device_s=0.0)
+                self._failed(lost, record.seq, tree)
             case HarnessChecked() as event:
                 ledger = self.of(event.kernel)
                 ledger.controls[event.control] = event.passed
@@ -97,15 +102,15 @@ class DeviceLedger:
         job = self.running
         if job is None:
             raise LookupError("a device reply without a running job")
-        self.running, self.losses = None, 0
+        self.running = None
         self.jobs += 1
         ledger = self.of(job.kernel)
         ledger.device_s += device_s
-        ledger.job_s = max(ledger.job_s or 0.0, device_s)
         return job, ledger
 
     def _pairs(self, event: PairsMeasured, seq: int, tree: DesignTree) -> None:
         job, ledger = self._done(event.device_s)
+        ledger.job_s = max(ledger.job_s or 0.0, event.device_s)
         last = event.pairs[-1]
         ledger.run_s[job.incumbent] = last.incumbent_s
         ledger.run_s[job.candidate] = last.candidate_s
@@ -114,7 +119,8 @@ class DeviceLedger:
                 pairs = ledger.aa.setdefault(job.incumbent, deque(maxlen=MAX_AA_PAIRS))
                 pairs.extend(event.pairs)
                 ledger.aa_seqs.append(seq)
-                ledger.since_sentinel = 0
+                ledger.aa_coins += len(event.pairs)
+                ledger.since_sentinel = ledger.noise_failures = 0
             case "test" | "canary":
                 tree.measured(job.candidate, event, seq)
                 ledger.since_sentinel += len(event.pairs)
@@ -128,7 +134,8 @@ class DeviceLedger:
 
     def _bound(self, event: BoundMeasured, seq: int) -> None:
         job, ledger = self._done(event.device_s)
-        ledger.bound_of, ledger.bound_seq = job.incumbent, seq
+        ledger.job_s = max(ledger.job_s or 0.0, event.device_s)
+        ledger.bound_of, ledger.bound_seq, ledger.bound_failures = job.incumbent, seq, 0
         ledger.bounds_s = dict(event.bounds_s)
         ledger.bound_incumbent_s = event.incumbent_s
         ledger.run_s[job.incumbent] = event.incumbent_s
@@ -138,6 +145,7 @@ class DeviceLedger:
         match job.purpose:
             case "noise" | "sentinel":
                 ledger.noise_failures += 1
+                ledger.aa_coins += len(job.coins)
             case "test" | "canary":
                 tree.measured(job.candidate, event, seq)
                 tree.nodes[job.candidate].coins_used += len(job.coins)

@@ -62,8 +62,10 @@ class Spending:
                 self._settle(record, amount)
             case PairsMeasured() | BoundMeasured() | JobFailed() as event:
                 self._settle(record, Spend(device_s=event.device_s))
-            case RequestLost():
-                self.reserved.pop(record.because[0], None)
+            case RequestLost(by=by):
+                amount = self.reserved.pop(record.because[0], Spend())
+                if by == "mailbox":  # its actor may have spent all of it before it was lost
+                    self.settled = plus(self.settled, amount)
             case _:
                 pass
 

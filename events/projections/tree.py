@@ -1,5 +1,6 @@
 """The Design Tree: every candidate of every kernel, and the best version of each."""
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -89,7 +90,9 @@ class Node:
     low: float | None = None
     high: float | None = None
     n_pairs: int = 0
-    """Pairs behind the last verdict."""
+    """Pairs against `opponent` behind the last verdict."""
+    index: float | None = None
+    """Shelved by the price: expected gain per measurement of going on, log-percent."""
     reason: str = ""
     decided: int | None = None
     """Record of the last verdict."""
@@ -161,7 +164,7 @@ class DesignTree:
         while node.status is Status.ACCEPTED and node.opponent is not None:
             total -= node.effect or 0.0
             node = self.nodes[node.opponent]
-        return float(2.718281828459045 ** (total / 100))
+        return math.exp(total / 100)
 
     def apply(self, record: Record) -> None:
         """Take in one record."""
@@ -208,7 +211,7 @@ class DesignTree:
         node = self.nodes[event.candidate]
         if node.opponent != event.incumbent:
             node.opponent, node.pairs, node.coins_used = event.incumbent, [], 0
-            node.evidence = []
+            node.evidence, node.n_pairs = [], 0
         node.scale = event.scale
         node.failed = None
         node.status = Status.QUEUED
@@ -278,7 +281,7 @@ class DesignTree:
                 self._close(event.candidate, Status.REJECTED, event.reason, seq)
             case CandidateShelved():
                 self._close(event.candidate, Status.SHELVED, event.reason, seq)
-                branch.shelved[event.candidate] = None
+                branch.shelved[event.candidate], node.index = None, event.index
                 if node.form == "step" and node.reply and node.parent != branch.incumbent:
                     self.stale[event.candidate] = None
 

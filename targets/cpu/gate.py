@@ -1,7 +1,7 @@
 """Legality rules of the cpu target: what a source and an artifact may not contain."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from targets.cpu.elf import (
@@ -47,9 +47,21 @@ _FORBIDDEN: Final = re.compile(
     r")\b"
 )
 """Machine code by hand, code at load time, changed flags, and ways to the harness's own state."""
+_UNREADABLE: Final[Mapping[str, re.Pattern[str]]] = {
+    "NUL in source": re.compile("\0"),
+    "byte order mark in source": re.compile("\ufeff"),
+    "carriage return in source": re.compile(r"\r(?!\n)"),
+}
+"""Characters at which compilers and this module might see a line's begin in different places."""
+_LITERAL: Final = r'"(?:\\.|[^"\\\n])*"?|' r"'(?:\\.|[^'\\\n])*'?"
+"""A string or character constant. One without its end takes the rest of its line, as compilers
+have it, which also keeps the search linear."""
 _TOKENS: Final = re.compile(
-    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL
+    rf'//[^\n]*|/\*.*?(?:\*/|\Z)|(?P<raw>\b(?:u8|[uUL])?R(?="))|{_LITERAL}', re.DOTALL
 )
+"""Comments, beginnings of raw strings, and literals."""
+_LITERALS: Final = re.compile(_LITERAL, re.DOTALL)
+_LITERAL_OR_BLANK: Final = re.compile(rf"({_LITERAL})|[^\S\n]+", re.DOTALL)
 _MARKER: Final = re.compile(r'#(?:line)? \d+ "([^"]*)".*')
 
 _MATH: Final = _words(
@@ -68,9 +80,13 @@ def source_fault(source: str) -> BuildFailed | None:
     """Check a source before any tool reads it."""
     if len(source.encode("utf-8", "surrogatepass")) > MAX_SOURCE_BYTES:
         return _refuse("source too large", f"the source is over {MAX_SOURCE_BYTES} bytes", "")
-    if "\0" in source:
-        return _refuse("NUL in source", "the source contains a NUL byte", "")
-    for line in _without_comments(_joined(source)).splitlines():
+    joined = _joined(source)
+    for rule, pattern in _UNREADABLE.items():
+        if found := pattern.search(joined):
+            return _refuse(rule, f"{rule}: character {found.start() + 1}", "")
+    if any(token["raw"] for token in _TOKENS.finditer(joined)):
+        return _refuse("raw string", "C has no raw strings", "")
+    for line in _without_comments(joined).split("\n"):
         text = line.strip().replace("%:", "#")
         fault = _directive_fault(line.strip(), text) if text.startswith("#") else None
         if fault or (fault := _word_fault(line)):
@@ -102,10 +118,8 @@ def artifact_fault(artifact: bytes) -> BuildFailed | None:
 
 def normalize(source: str) -> str:
     """Return the source without comments, each run of white space as one blank."""
-    parts = re.split(r'("(?:\\.|[^"\\\n])*")', _without_comments(_joined(source)))
-    for i in range(0, len(parts), 2):
-        parts[i] = re.sub(r"[^\S\n]+", " ", parts[i])
-    lines = (line.strip() for line in "".join(parts).splitlines())
+    text = _LITERAL_OR_BLANK.sub(lambda m: m[1] or " ", _without_comments(_joined(source)))
+    lines = (line.strip() for line in text.split("\n"))
     return "\n".join(_merged(line for line in lines if line))
 
 
@@ -160,8 +174,7 @@ def _pragma_fault(line: str, rest: str) -> BuildFailed | None:
 
 
 def _word_fault(line: str) -> BuildFailed | None:
-    bare = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', line)
-    if found := _FORBIDDEN.search(bare):
+    if found := _FORBIDDEN.search(_LITERALS.sub('""', line)):
         rule = "asm" if "asm" in found[0] else found[0].strip("_")
         return _refuse(f"{rule} not allowed", f"`{found[0]}` in `{line.strip()}`", found[0])
     return None
@@ -169,7 +182,7 @@ def _word_fault(line: str) -> BuildFailed | None:
 
 def _own_lines(text: str) -> Iterator[str]:
     own = False
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if marker := _MARKER.fullmatch(line):
             own = marker[1] == SOURCE_NAME
         elif own:

@@ -32,6 +32,7 @@ class CpuTarget:
     """The three decode kernels at one preset; obeys `targets.protocol.Target`."""
 
     name = "cpu"
+    shares_host = True
 
     def __init__(self, preset: str) -> None:
         if preset not in PRESETS:

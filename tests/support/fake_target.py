@@ -83,7 +83,8 @@ class FakeTarget:
 
     name = "fake"
 
-    def __init__(self, noise: float = NOISE) -> None:
+    def __init__(self, noise: float = NOISE, *, shares_host: bool = False) -> None:
+        self.shares_host = shares_host
         self.catalogue: Catalogue = FakeCatalogue()
         self._noise = noise
 

@@ -1,0 +1,3 @@
+const char s[] = R"(" /* )";
+#include "/etc/hostname"
+/* */
