@@ -1,1 +1,0 @@
-// x#include "/etc/hostname"

@@ -1,5 +1,0 @@
-#if 0
-' /*
-#endif
-#include "/etc/hostname"
-/* */

@@ -1,3 +1,0 @@
-const char s[] = R"(" /* )";
-#include "/etc/hostname"
-/* */
