@@ -2,6 +2,7 @@
 
 from actors.messages import Command
 from decisions.brief import Brief, brief
+from decisions.screening import rules
 from events.blobs import Blobs
 from events.projections.state import State
 from events.vocabulary import (
@@ -18,8 +19,9 @@ from events.vocabulary import (
 def command(state: State, seq: int, place: int, request: Request, blobs: Blobs) -> Command:
     """Word the command for ``request``; ``state`` is the one right after its record."""
     told = brief(state, request) if isinstance(request, TurnAssigned) else None
+    known = rules(state, request.candidate) if isinstance(request, ScreeningRequested) else {}
     named = {sha: blobs.get(sha) for sha in _named(request, told)}
-    return Command(seq, place, request, named, told)
+    return Command(seq, place, request, named, told, known)
 
 
 def _named(request: Request, told: Brief | None) -> tuple[Sha, ...]:

@@ -16,6 +16,7 @@ from events.vocabulary import (
     RequestLost,
     RunInterrupted,
     RunResumed,
+    RunStarted,
 )
 
 POLL_S = 0.2
@@ -42,7 +43,7 @@ class Director:
         self._places: dict[int, int] = {}
         self.state = State()
 
-    def start(self, first: AnyEvent) -> None:
+    def start(self, first: RunStarted) -> None:
         """Begin a run: append its first event and decide what follows."""
         self._append(first)
         self._decide()

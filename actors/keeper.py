@@ -58,8 +58,7 @@ class KeeperActor:
             return "" if sha is None else command.blobs[sha].decode("utf-8", "replace")
 
         normalize = self._target.normalize
-        baseline = self._target.sources(request.kernel).baseline
-        known_good = [normalize(good) for good in (baseline, *map(text, request.known_good))]
+        known_good = [normalize(text(good)) for good in request.known_good]
         derived = learn(normalize(request.snippet), normalize(text(request.source)), known_good)
         return FactLearned(
             kernel=request.kernel,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import structlog
 
-from actors.mailboxes import Delivery, address
+from actors.mailboxes import MAX_REASON, Delivery, address
 from actors.messages import Actor, Answer, Command
 from events.vocabulary import RequestLost
 
@@ -37,6 +37,6 @@ class LocalMailbox:
             answer = self._actors[name].handle(command)
         except Exception as error:  # noqa: BLE001  # whatever an actor raises, its work is lost
             _log.exception("request lost", actor=name, request=command.seq)
-            reason = f"{name}: {type(error).__name__}: {error}"
+            reason = f"{name}: {type(error).__name__}: {str(error)[:MAX_REASON]}"
             answer = Answer(RequestLost(by="mailbox", reason=reason))
         return Delivery(command.seq, name, answer)

@@ -12,6 +12,9 @@ from events.vocabulary import (
     TurnAssigned,
 )
 
+MAX_REASON = 300
+"""Characters of an error that a `RequestLost` repeats; the log of the actors has all of it."""
+
 
 class Delivery(NamedTuple):
     """The answer to one command."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from decisions.brief import Brief
-from events.vocabulary import Reply, Request, Sha
+from events.vocabulary import FactLearned, Reply, Request, Sha
 
 
 @dataclass(frozen=True)
 class Command:
-    """A request with the bytes of every blob that it names, so that an actor needs no storage."""
+    """A request with all that it rests on, blobs included, so that an actor needs no storage."""
 
     seq: int
     """Sequence number of the request; it makes the command idempotent."""
@@ -20,6 +20,8 @@ class Command:
     blobs: Mapping[Sha, bytes]
     brief: Brief | None = None
     """For roles."""
+    rules: Mapping[int, FactLearned] = field(default_factory=dict)
+    """For screening: known legality rules, by the number of the fact."""
 
 
 @dataclass(frozen=True)

@@ -46,4 +46,4 @@ def _sources(kernel: str, target: Target, blobs: Blobs) -> KernelSources:
 
 def _card(kernel: str, target: Target) -> KernelCard:
     card = target.card(kernel)
-    return KernelCard(task=card.task, weight_bytes=card.weight_bytes, n_designs=card.n_designs)
+    return KernelCard(task=card.task, weight_bytes=card.weight_bytes)

@@ -16,7 +16,7 @@ from ray.exceptions import RayActorError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.crew import crew
-from actors.mailboxes import Delivery, address
+from actors.mailboxes import MAX_REASON, Delivery, address
 from actors.messages import Actor, Answer, Command
 from events.campaign import ROLES
 from events.vocabulary import RequestLost
@@ -170,4 +170,4 @@ def _start(maker: Maker) -> Any:
 
 def _brief(error: RayError) -> str:
     lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[-1][:300] if lines else ''}"
+    return f"{type(error).__name__}: {lines[-1][:MAX_REASON] if lines else ''}"

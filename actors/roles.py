@@ -17,7 +17,6 @@ from events.campaign import Model, RoleName
 from events.vocabulary import (
     Analysis,
     Complaint,
-    DesignPlan,
     Draft,
     EditsReapplied,
     Nothing,
@@ -129,12 +128,10 @@ class RoleActor:
     def _outcome(self, parsed: Parsed) -> tuple[Outcome, tuple[bytes, ...]]:
         match parsed:
             case PlanText():
-                blob = parsed.plan.encode()
-                return _design_plan(parsed), (blob,)
+                return parsed.design_plan(), (parsed.plan.encode(),)
             case SourceText():
-                normalized = self._target.normalize(parsed.source)
-                blob = parsed.source.encode()
-                return _draft(parsed, sha256(normalized.encode())), (blob,)
+                normalized = sha256(self._target.normalize(parsed.source).encode())
+                return parsed.draft(normalized), (parsed.source.encode(),)
             case Analysis() | Review() | Complaint() | Nothing():
                 return parsed, ()
             case _:
@@ -194,34 +191,12 @@ def _unpack(role: RoleName, command: Command) -> _Turn:
 def _ask(turn: _Turn) -> Ask:
     return Ask(
         kernel=turn.brief.kernel,
-        role=turn.request.role,
         task=turn.request.task,
         incumbent_source=turn.texts.source,
         plan=turn.texts.plan,
         tried=frozenset(turn.brief.tried),
         bottleneck=turn.brief.bottleneck,
         seed=turn.brief.seed,
-    )
-
-
-def _design_plan(parsed: PlanText) -> DesignPlan:
-    return DesignPlan(
-        hypothesis=parsed.hypothesis,
-        expected_speedup=parsed.expected_speedup,
-        plan=sha256(parsed.plan.encode()),
-        move=parsed.move,
-        cites=parsed.cites,
-    )
-
-
-def _draft(parsed: SourceText, normalized: Sha) -> Draft:
-    return Draft(
-        hypothesis=parsed.hypothesis,
-        expected_speedup=parsed.expected_speedup,
-        source=sha256(parsed.source.encode()),
-        normalized=normalized,
-        move=parsed.move,
-        cites=parsed.cites,
     )
 
 

@@ -1,11 +1,12 @@
 """A worker of the screening pool: the cheap checks of one candidate, cheapest first."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from actors.messages import Answer, Command
 from events.vocabulary import (
     CandidateExamined,
+    FactLearned,
     FixtureReport,
     ScreeningRequested,
     Sha,
@@ -33,7 +34,7 @@ class ScreeningWorker:
         request = command.request
         if not isinstance(request, ScreeningRequested):
             raise TypeError(f"a screening worker takes no {request.kind}")
-        examination = _Examination(self._target, self._clock, request)
+        examination = _Examination(self._target, self._clock, request, command.rules)
         examination.run(command.blobs[request.source].decode("utf-8", "replace"))
         return examination.answer()
 
@@ -42,9 +43,13 @@ class _Examination:
     """The evidence of one candidate, as it comes in."""
 
     def __init__(
-        self, target: Target, clock: Callable[[], float], request: ScreeningRequested
+        self,
+        target: Target,
+        clock: Callable[[], float],
+        request: ScreeningRequested,
+        rules: Mapping[int, FactLearned],
     ) -> None:
-        self._target, self._clock, self._request = target, clock, request
+        self._target, self._clock, self._request, self._rules = target, clock, request, rules
         self._stages: list[StageReport] = []
         self._fixtures: tuple[FixtureReport, ...] = ()
         self._failure: BuildFailed | None = None
@@ -89,8 +94,8 @@ class _Examination:
         return f"the same source as c{twin}" if twin is not None else ""
 
     def _rule(self, source: str) -> str:
-        rule = violated(self._request.rules, self._target.normalize(source))
-        return f"breaks f{rule.fact}: {rule.signature}" if rule else ""
+        fact = violated(self._rules, self._target.normalize(source))
+        return "" if fact is None else f"breaks f{fact}: {self._rules[fact].signature}"
 
     def _build(self, source: str) -> str:
         built = self._target.build(self._request.kernel, source)

@@ -7,6 +7,7 @@ from typing import Literal
 from decisions.capital import Scale, capital, effect_of
 from decisions.posterior import Posterior, interval, posterior, spread
 from decisions.price import LOWEST, index
+from decisions.rounding import rounded
 from events.campaign import Acceptance
 from events.vocabulary import Pair
 
@@ -47,7 +48,7 @@ def judge(pairs: Sequence[Pair], scale: Scale, policy: Acceptance, price: float)
     against = _held([-effect for effect in effects], scale.pair, policy.alpha)
     noise = spread(effects, scale.pair)
     belief = posterior(effects, noise)
-    worth = float(f"{index(belief, held, noise, policy.alpha):.6g}")
+    worth = rounded(index(belief, held, noise, policy.alpha), 6)
     outcome, reason = _outcome(len(effects), held, against, worth, policy, price)
     if outcome == "continue":
         low = high = None
@@ -55,7 +56,7 @@ def judge(pairs: Sequence[Pair], scale: Scale, policy: Acceptance, price: float)
         low, high = (round(end, 6) for end in interval(effects, scale.pair))
     return Verdict(
         outcome=outcome,
-        capital=held,
+        capital=held if outcome == "accept" else rounded(held),
         n_pairs=len(effects),
         effect=round(belief.mean, 6) if effects else None,
         low=low,

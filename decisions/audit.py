@@ -5,7 +5,6 @@ The same functions that decided live are asked again; what they answer must be w
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from hashlib import sha256
 
 from decisions import replies, samples
 from decisions.plan import decide
@@ -18,7 +17,6 @@ from events.vocabulary import (
     BoundMeasured,
     CandidateExamined,
     Complaint,
-    DesignPlan,
     Draft,
     EditsReapplied,
     JobFailed,
@@ -26,6 +24,7 @@ from events.vocabulary import (
     LogRepaired,
     MeasurementRequested,
     Nothing,
+    Outcome,
     PairsMeasured,
     RebaseRequested,
     Record,
@@ -72,7 +71,7 @@ def audit(
         to a record that contradicts those before it.
     """
     state = State()
-    token = 0
+    token = 0  # of the last job since the run was last taken over
     for record in records:
         event = record.event
         problems = [*_framed(state, record)]
@@ -82,6 +81,10 @@ def audit(
             problems += _evidence(state, record, blob)
         except unreadable as error:
             problems.append(str(error))
+        except LookupError as error:
+            problems.append(f"names what the records before it do not have: {error}")
+        if isinstance(event, RunResumed):
+            token = 0
         if isinstance(event, PairsMeasured | BoundMeasured):
             if event.token <= token:
                 problems.append(f"lease token {event.token} is not newer than {token}")
@@ -97,7 +100,7 @@ def audit(
 def _framed(state: State, record: Record) -> list[str]:
     try:
         return list(_frame(state, record))
-    except LookupError as error:
+    except (LookupError, ValueError, ArithmeticError) as error:
         return [f"no decision can follow from the records before it: {error}"]
 
 
@@ -174,9 +177,9 @@ def _evidence(state: State, record: Record, blob: ReadBlob) -> list[str]:
     request = state.pending.get(record.because[0]) if record.because else None
     match record.event:
         case PairsMeasured() as event if isinstance(request, MeasurementRequested):
-            return list(_pairs(event, request, blob))
+            return _readable(_pairs(event, request, blob))
         case BoundMeasured() as event:
-            return list(_bounds(event, blob))
+            return _readable(_bounds(event, blob))
         case RoleReplied() as event if isinstance(request, TurnAssigned):
             parent = state.tree.nodes[request.parent].source
             return list(_reply(event, request, blob(parent).decode("utf-8", "replace"), blob))
@@ -189,23 +192,22 @@ def _evidence(state: State, record: Record, blob: ReadBlob) -> list[str]:
 def _rebased(event: EditsReapplied, request: RebaseRequested, blob: ReadBlob) -> Iterator[str]:
     reply, onto = (blob(s).decode("utf-8", "replace") for s in (request.reply, request.onto_source))
     parsed = replies.parse("step", reply, onto)
-    applied = isinstance(parsed, replies.SourceText)
-    if applied != isinstance(event.outcome, Draft):
+    if isinstance(parsed, replies.SourceText) != isinstance(event.outcome, Draft):
         yield "the edits fit their new parent otherwise than recorded"
-    elif (
-        isinstance(event.outcome, Draft)
-        and isinstance(parsed, replies.SourceText)
-        and event.outcome.source != _sha(parsed.source)
-    ):
-        yield "the edits give another source than the recorded one"
+    elif isinstance(event.outcome, Draft) and not _says(parsed, event.outcome):
+        yield "the edits give another draft than the recorded one"
+
+
+def _readable(problems: Iterator[str]) -> list[str]:
+    """Let samples that cannot be read, or that give no times, be a problem as well."""
+    try:
+        return list(problems)
+    except ValueError as error:
+        return [f"the raw samples cannot be used: {error}"]
 
 
 def _pairs(event: PairsMeasured, request: MeasurementRequested, blob: ReadBlob) -> Iterator[str]:
-    try:
-        runs = samples.decode(blob(event.samples))
-    except ValueError as error:
-        yield str(error)
-        return
+    runs = samples.decode(blob(event.samples))
     if tuple(run.arm for run in runs) != samples.schedule(request.coins):
         yield "the arms did not run in the order of the coins"
     elif samples.pairs(runs) != event.pairs:
@@ -215,11 +217,7 @@ def _pairs(event: PairsMeasured, request: MeasurementRequested, blob: ReadBlob) 
 
 
 def _bounds(event: BoundMeasured, blob: ReadBlob) -> Iterator[str]:
-    try:
-        runs = samples.decode(blob(event.samples))
-    except ValueError as error:
-        yield str(error)
-        return
+    runs = samples.decode(blob(event.samples))
     derived = samples.medians(runs, 1 + len(event.bounds_s))
     if derived != (event.incumbent_s, *event.bounds_s.values()):
         yield "the times are not the medians of the raw samples"
@@ -228,27 +226,16 @@ def _bounds(event: BoundMeasured, blob: ReadBlob) -> Iterator[str]:
 def _reply(event: RoleReplied, request: TurnAssigned, parent: str, blob: ReadBlob) -> Iterator[str]:
     """Read the reply again: it must be read as what is recorded."""
     text = blob(event.reply).decode("utf-8", "replace")
-    parsed = replies.parse(request.task, text, parent)
-    recorded = event.outcome
-    same = False
-    match parsed:
-        case replies.PlanText(plan=plan, hypothesis=hypothesis):
-            same = (
-                isinstance(recorded, DesignPlan)
-                and recorded.plan == _sha(plan)
-                and recorded.hypothesis == hypothesis
-            )
-        case replies.SourceText(source=source, hypothesis=hypothesis):
-            same = (
-                isinstance(recorded, Draft)
-                and recorded.source == _sha(source)
-                and recorded.hypothesis == hypothesis
-            )
-        case Analysis() | Review() | Complaint() | Nothing():
-            same = recorded == parsed
-    if not same:
+    if not _says(replies.parse(request.task, text, parent), event.outcome):
         yield "the reply does not say what it was read as"
 
 
-def _sha(text: str) -> Sha:
-    return sha256(text.encode()).hexdigest()
+def _says(parsed: replies.Parsed, recorded: Outcome) -> bool:
+    """Whether ``recorded`` is all that was read, but for the target's normal form of a source."""
+    match parsed:
+        case replies.PlanText():
+            return recorded == parsed.design_plan()
+        case replies.SourceText():
+            return isinstance(recorded, Draft) and recorded == parsed.draft(recorded.normalized)
+        case Analysis() | Review() | Complaint() | Nothing():
+            return recorded == parsed

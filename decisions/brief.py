@@ -1,6 +1,7 @@
 """What a role is told: the part of the state that its prompt is made of."""
 
 from dataclasses import dataclass
+from itertools import islice
 
 from events.campaign import Model
 from events.projections.state import State
@@ -45,6 +46,8 @@ class Brief:
 
 N_LESSONS = 40
 """Latest lessons that a brief holds."""
+N_RULES = 40
+"""Latest facts from failed builds that a brief holds; screening applies the rules all the same."""
 
 
 def brief(state: State, turn: TurnAssigned) -> Brief:
@@ -60,7 +63,7 @@ def brief(state: State, turn: TurnAssigned) -> Brief:
         speedup=tree.speedup(turn.parent),
         time_over_bound=ledger.time_over_bound if ledger.bound_of == turn.parent else None,
         bottleneck=f"{analysis.bottleneck} {analysis.advice}".strip() if analysis else "",
-        facts=tuple((f"f{n}", f.claim) for n, f in state.knowledge.of(turn.kernel).items()),
+        facts=_facts(state, turn.kernel),
         lessons=_lessons(state, turn.kernel),
         tried=_tried(state, turn),
         model=start.campaign.models.of(turn.role),
@@ -68,13 +71,21 @@ def brief(state: State, turn: TurnAssigned) -> Brief:
     )
 
 
+def _facts(state: State, kernel: str) -> tuple[tuple[str, str], ...]:
+    facts = state.knowledge.of(kernel)
+    rules = [n for n, fact in facts.items() if fact.topic == "rule"]
+    hidden = set(rules[:-N_RULES])
+    return tuple((f"f{n}", fact.claim) for n, fact in facts.items() if n not in hidden)
+
+
 def _lessons(state: State, kernel: str) -> tuple[Lesson, ...]:
-    nodes = (state.tree.nodes[c] for c in state.tree.branches[kernel].nodes)
-    decided = [n for n in nodes if n.is_search and n.decided is not None and n.reason]
-    return tuple(
+    nodes = (state.tree.nodes[c] for c in reversed(state.tree.branches[kernel].nodes))
+    decided = (n for n in nodes if n.is_search and n.decided is not None and n.reason)
+    lessons = [
         Lesson(n.candidate, n.form, n.hypothesis, f"{n.status}: {n.reason}", n.effect)
-        for n in decided[-N_LESSONS:]
-    )
+        for n in islice(decided, N_LESSONS)
+    ]
+    return tuple(reversed(lessons))
 
 
 def _tried(state: State, turn: TurnAssigned) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from decisions.rounding import rounded
 from events.vocabulary import Pair
 
 RATES = (0.4, 0.8, 2.0)
@@ -57,7 +58,7 @@ def scale(aa: Sequence[Pair]) -> Scale:
     slot = median(slots)
     deviations = [abs(value - slot) for value in slots]
     spread = 1.4826 * median(deviations) or 1.2533 * fmean(deviations)
-    return Scale(pair=max(spread, FLOOR), slot=slot)
+    return Scale(pair=max(rounded(spread), FLOOR), slot=rounded(slot))
 
 
 def effect_of(pair: Pair, slot: float) -> float:

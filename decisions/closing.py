@@ -3,9 +3,17 @@
 import math
 
 from decisions import turns
-from decisions.device import MAX_FAILURES, bound_job, next_job, request_pairs, reserve
+from decisions.device import (
+    MAX_FAILURES,
+    bound_job,
+    is_disturbed,
+    next_job,
+    request_pairs,
+    reserve,
+)
 from decisions.due import Due
 from decisions.final import median_interval
+from decisions.rounding import rounded
 from events.projections.state import State
 from events.projections.tree import Status
 from events.vocabulary import KernelFinished, RunFinished, SearchClosed
@@ -47,14 +55,13 @@ def _spent(state: State) -> str | None:
 
 
 def final_s(state: State) -> float:
-    """Device seconds that the final pairs of all kernels will take, as far as jobs are known."""
+    """Device seconds that the final pairs of all kernels will take, as far as jobs are known.
+
+    A kernel without an accept is counted: its next pairs may bring the first one.
+    """
     policy = state.begun.campaign.acceptance
-    total = 0.0
-    for kernel, branch in state.tree.branches.items():
-        ledger = state.ledger.of(kernel)
-        if branch.incumbent != branch.baseline and ledger.job_s is not None:
-            total += ledger.job_s * (1 + math.ceil(policy.final_pairs / policy.pairs_per_job))
-    return total
+    n_jobs = 1 + math.ceil(policy.final_pairs / policy.pairs_per_job)
+    return math.fsum(n_jobs * (ledger.job_s or 0.0) for ledger in state.ledger.kernels.values())
 
 
 def _idle(state: State) -> str | None:
@@ -73,12 +80,14 @@ def _idle(state: State) -> str | None:
         task = turns.wanted(state, kernel)
         if task is not None and (refusal := turns.cannot_ask(state, task)):
             return refusal
+    if all(state.desk.of(k).failures >= turns.MAX_FAILURES for k in state.tree.branches):
+        return f"the last {turns.MAX_FAILURES} turns in a row of each kernel gave no candidate"
     return "nothing left to propose"
 
 
 def finish(state: State) -> Due | None:
     """After closing: the final pairs and figures of each kernel, then the run's."""
-    if not state.closed or state.ledger.running is not None:
+    if not state.closed or state.ledger.running is not None or is_disturbed(state):
         return None
     if _broken(state):
         return Due(RunFinished(geomean=None, reason=state.closed.reason), (state.seq,))
@@ -86,7 +95,7 @@ def finish(state: State) -> Due | None:
         if branch.finished is None:
             return _final_job(state, kernel) or _final(state, kernel)
     finals = [b.finished for b in state.tree.branches.values() if b.finished]
-    geomean = math.exp(math.fsum(math.log(f.speedup) for f in finals) / len(finals))
+    geomean = rounded(math.exp(math.fsum(math.log(f.speedup) for f in finals) / len(finals)))
     return Due(RunFinished(geomean=geomean, reason=state.closed.reason), (state.seq,))
 
 
@@ -118,7 +127,7 @@ def _final(state: State, kernel: str) -> Due:
     branch, ledger = state.tree.branches[kernel], state.ledger.of(kernel)
     ratios = [pair.incumbent_s / pair.candidate_s for pair in ledger.final]
     speedup, low, high = median_interval(ratios) if ratios else (1.0, 1.0, 1.0)
-    best = branch.incumbent or 0
+    best = branch.incumbent or branch.baseline or 0
     if ratios:
         reason = f"median of {len(ratios)} fresh pairs"
     elif best == branch.baseline:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from decisions.acceptance import judge
 from decisions.capital import Scale
-from decisions.device import allowance
 from decisions.price import RUNS_PER_PAIR, Price, next_price
+from decisions.verdicts import share
 from events.campaign import Acceptance
 from events.projections.state import State
 from events.projections.tree import Node
@@ -15,11 +15,11 @@ from events.vocabulary import (
     CandidateId,
     CandidateRejected,
     CandidateShelved,
-    MeasurementRequested,
     PairsMeasured,
     Record,
 )
 
+Verdict = CandidateAccepted | CandidateRejected | CandidateShelved
 WORDS = {"accept": "accepted", "reject": "rejected", "park": "shelved"}
 
 
@@ -52,24 +52,29 @@ def redecide(records: Iterable[Record], policy: Acceptance) -> tuple[Trial, ...]
     state, price = State(), Price(policy.start_price)
     trials: dict[tuple[CandidateId, CandidateId], Trial] = {}
     for record in records:
-        request = state.pending.get(record.because[0]) if record.because else None
+        event, job = record.event, state.ledger.running
+        if isinstance(event, Verdict):
+            opponent = state.tree.nodes[event.candidate].opponent
+            known = trials.get((event.candidate, opponent or 0))
+            if known is not None:
+                price = _note(known, event, price, state)
         state.apply(record)
-        match record.event:
-            case PairsMeasured() if isinstance(request, MeasurementRequested):
-                if request.purpose == "test":
-                    node = state.tree.nodes[request.candidate]
-                    key = (request.candidate, request.incumbent)
-                    trial = trials.setdefault(key, Trial(key[0], request.kernel, key[1]))
-                    price = _judge_again(trial, node, policy, price, state)
-            case CandidateAccepted() | CandidateRejected() | CandidateShelved() as event:
-                opponent = state.tree.nodes[event.candidate].opponent
-                known = trials.get((event.candidate, opponent or 0))
-                if known is not None and event.n_pairs:
-                    known.recorded = event.kind.removeprefix("candidate_")
-                    known.n_recorded = event.n_pairs
-            case _:
-                pass
+        if isinstance(event, PairsMeasured) and job is not None and job.purpose == "test":
+            key = (job.candidate, job.incumbent)
+            trial = trials.setdefault(key, Trial(key[0], job.kernel, key[1]))
+            price = _judge_again(trial, state.tree.nodes[job.candidate], policy, price, state)
     return tuple(trials.values())
+
+
+def _note(trial: Trial, event: Verdict, price: Price, state: State) -> Price:
+    """Take down the recorded verdict; return the price after pairs without another verdict."""
+    if not isinstance(event, CandidateShelved) or event.index is not None:
+        trial.recorded = event.kind.removeprefix("candidate_")
+        trial.n_recorded = event.n_pairs
+    n_unpaid = event.n_pairs - trial.n_other
+    if trial.other in ("accepted", "rejected") or n_unpaid == 0:
+        return price
+    return next_price(price, float(RUNS_PER_PAIR * n_unpaid), share(state))
 
 
 def _judge_again(trial: Trial, node: Node, policy: Acceptance, price: Price, state: State) -> Price:
@@ -82,4 +87,4 @@ def _judge_again(trial: Trial, node: Node, policy: Acceptance, price: Price, sta
         return price
     n_new = len(node.pairs) - trial.n_other
     trial.other, trial.n_other = WORDS[verdict.outcome], len(node.pairs)
-    return next_price(price, float(RUNS_PER_PAIR * n_new), allowance(state))
+    return next_price(price, float(RUNS_PER_PAIR * n_new), share(state))

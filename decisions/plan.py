@@ -5,7 +5,17 @@ that a run killed anywhere goes on by folding its log and asking again, and ``au
 every decision by asking at the same place of the same log.
 """
 
-from decisions import closing, controls, device, learning, opening, rebase, screening, turns
+from decisions import (
+    closing,
+    controls,
+    device,
+    learning,
+    opening,
+    rebase,
+    screening,
+    turns,
+    verdicts,
+)
 from decisions.due import Due
 from events.projections.state import State
 from events.vocabulary import StateDigested
@@ -17,7 +27,7 @@ RULES = (
     controls.check,
     opening.propose,
     screening.verdict,
-    device.verdict,
+    verdicts.verdict,
     rebase.propose,
     rebase.request,
     turns.proceed,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decisions.posterior import Floats, Posterior
+from decisions.rounding import rounded
 
 LOWEST, HIGHEST = 2e-4, 0.2
 """Bounds of the price, log-percent per measurement."""
@@ -50,7 +51,7 @@ def next_price(price: Price, cost: float, allowance: float) -> Price:
     """
     ratio = min(cost / allowance, MAX_RATIO) if allowance > 0 else MAX_RATIO
     value = price.value * math.exp(GAIN * (ratio - 1))
-    return Price(min(max(value, LOWEST), HIGHEST))
+    return Price(min(max(rounded(value), LOWEST), HIGHEST))
 
 
 def reopened(indices: Mapping[int, float]) -> tuple[int, Price] | None:

@@ -1,14 +1,12 @@
 """Reads a role's reply: tagged text in, a value or an exact complaint out. Never raises."""
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
-from events.vocabulary import Analysis, Complaint, Nothing, Review
-
-Task = Literal["design", "implement", "analyse", "step", "review"]
+from events.vocabulary import Analysis, Complaint, DesignPlan, Draft, Nothing, Review, Sha, Task
 
 MAX_REPLY_BYTES = 1 << 20
 MAX_SOURCE_BYTES = 1 << 18
@@ -49,6 +47,16 @@ class PlanText:
     move: str
     cites: tuple[str, ...]
 
+    def design_plan(self) -> DesignPlan:
+        """As the record has it; the plan itself is a blob."""
+        return DesignPlan(
+            hypothesis=self.hypothesis,
+            expected_speedup=self.expected_speedup,
+            plan=_sha(self.plan),
+            move=self.move,
+            cites=self.cites,
+        )
+
 
 @dataclass(frozen=True)
 class SourceText:
@@ -59,6 +67,21 @@ class SourceText:
     source: str
     move: str
     cites: tuple[str, ...]
+
+    def draft(self, normalized: Sha) -> Draft:
+        """As the record has it, with the hash of its normal form; the source itself is a blob."""
+        return Draft(
+            hypothesis=self.hypothesis,
+            expected_speedup=self.expected_speedup,
+            source=_sha(self.source),
+            normalized=normalized,
+            move=self.move,
+            cites=self.cites,
+        )
+
+
+def _sha(text: str) -> Sha:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 Parsed = PlanText | SourceText | Analysis | Review | Complaint | Nothing

@@ -41,7 +41,7 @@ def decode(samples: bytes) -> tuple[TimedRun, ...]:
             TimedRun(int(r["arm"]), tuple(map(float, r["launches_s"])), float(r["probe_s"]))
             for r in json.loads(samples)
         )
-    except (KeyError, TypeError) as error:
+    except (LookupError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"not a samples blob: {error}") from error
 
 

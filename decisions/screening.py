@@ -7,8 +7,9 @@ from events.projections.state import State
 from events.projections.tree import Node, Status
 from events.vocabulary import (
     CandidateExamined,
+    CandidateId,
     CandidateScreened,
-    RuleRef,
+    FactLearned,
     ScreeningRequested,
     Stage,
 )
@@ -38,7 +39,6 @@ def _request(state: State, node: Node) -> ScreeningRequested:
         kernel=node.kernel,
         source=node.source,
         twin=twin(state, node),
-        rules=rules(state, node.kernel) if node.is_search else (),
         fixture_seeds=fixture_seeds(state),
     )
 
@@ -60,13 +60,13 @@ def twin(state: State, node: Node) -> int | None:
     return None
 
 
-def rules(state: State, kernel: str) -> tuple[RuleRef, ...]:
-    """The legality rules of a kernel that can refuse a source before it is built."""
-    return tuple(
-        RuleRef(fact=number, signature=fact.signature, snippet=fact.snippet)
-        for number, fact in state.knowledge.of(kernel).items()
-        if fact.topic == "rule" and fact.snippet
-    )
+def rules(state: State, candidate: CandidateId) -> dict[int, FactLearned]:
+    """The legality rules that can refuse a candidate before it is built, by number of the fact."""
+    node = state.tree.nodes[candidate]
+    if not node.is_search:
+        return {}
+    facts = state.knowledge.of(node.kernel)
+    return {n: fact for n, fact in facts.items() if fact.topic == "rule" and fact.snippet}
 
 
 def fixture_seeds(state: State) -> tuple[int, ...]:

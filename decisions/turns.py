@@ -4,6 +4,8 @@ A design: architect, implementer, reviewer. A step: analyst (once per best versi
 reviewer. A reply that cannot be used gets one repair turn with the exact complaint.
 """
 
+from collections.abc import Mapping
+
 from decisions.due import Due
 from events.campaign import RoleName
 from events.projections.desk import Thread
@@ -20,6 +22,7 @@ from events.vocabulary import (
     RoleReplied,
     Sha,
     Spend,
+    Task,
     TurnAssigned,
     TurnDropped,
     TurnFailed,
@@ -29,7 +32,7 @@ PROMPT_TOKENS = 24_000
 """What a prompt may take, for the reservation; the settlement has the provider's own count."""
 MAX_FAILURES = 12
 """Threads in a row without a candidate after which a kernel is no longer asked about."""
-TASKS: dict[str, RoleName] = {
+TASKS: Mapping[Task, RoleName] = {
     "design": "architect",
     "implement": "implementer",
     "analyse": "analyst",
@@ -87,7 +90,7 @@ def _drop(thread: Thread, reason: str, because: tuple[int, ...]) -> Due:
 def _next(
     state: State,
     thread: Thread,
-    task: str,
+    task: Task,
     because: tuple[int, ...],
     *,
     plan: Sha | None = None,
@@ -164,10 +167,11 @@ def remaining(state: State) -> int:
     return limit - state.tree.n_search - len(state.desk.threads)
 
 
-def wanted(state: State, kernel: str) -> str | None:
+def wanted(state: State, kernel: str) -> Task | None:
     """The task of the next thread: designs early, steps late.
 
     A new design starts untuned; compared with a version that steps have tuned, a better one loses.
+    When steps end on a best version, the architect is asked again what it now knows.
 
     None when there is nothing to ask about: no baseline yet, nothing left to propose, or too many
     threads in a row without a candidate.
@@ -178,16 +182,16 @@ def wanted(state: State, kernel: str) -> str | None:
     n_designs = branch.n_designs + sum(
         t.kernel == kernel and t.form == "design" for t in state.desk.threads.values()
     )
-    design = not desk.no_designs and n_designs < state.begun.campaign.search.max_designs
+    design = n_designs < state.begun.campaign.search.max_designs
     step = branch.incumbent != branch.baseline and branch.incumbent not in desk.no_steps
-    if design:
+    if design and not desk.no_designs:
         return "design"
     if step:
         return "step" if branch.incumbent in desk.analyses else "analyse"
-    return None
+    return "design" if design and branch.incumbent not in desk.no_designs else None
 
 
-def cannot_ask(state: State, task: str) -> str | None:
+def cannot_ask(state: State, task: Task) -> str | None:
     """Why a budget forbids one more turn of ``task``, or None."""
     budget = state.begun.campaign.budget
     committed = state.spending.committed
@@ -199,7 +203,7 @@ def cannot_ask(state: State, task: str) -> str | None:
     return None
 
 
-def reservation(state: State, task: str) -> Spend:
+def reservation(state: State, task: Task) -> Spend:
     """The most that one turn can cost; the catalogue costs nothing."""
     model = state.begun.campaign.models.of(TASKS[task])
     if model.provider == "catalogue":
@@ -208,18 +212,16 @@ def reservation(state: State, task: str) -> Spend:
     return Spend(model_calls=1, tokens=PROMPT_TOKENS + model.max_tokens, cost_usd=usd / 1e6)
 
 
-def _turn(state: State, kernel: str, task: str, thread: int, reasons: str) -> TurnAssigned:
-    return TurnAssigned.model_validate(
-        {
-            "turn": state.desk.n_turns + 1,
-            "kernel": kernel,
-            "role": TASKS[task],
-            "task": task,
-            "parent": state.tree.incumbent(kernel).candidate,
-            "thread": thread,
-            "reserved": reservation(state, task),
-            "reasons": reasons,
-        }
+def _turn(state: State, kernel: str, task: Task, thread: int, reasons: str) -> TurnAssigned:
+    return TurnAssigned(
+        turn=state.desk.n_turns + 1,
+        kernel=kernel,
+        role=TASKS[task],
+        task=task,
+        parent=state.tree.incumbent(kernel).candidate,
+        thread=thread,
+        reserved=reservation(state, task),
+        reasons=reasons,
     )
 
 

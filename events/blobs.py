@@ -139,10 +139,6 @@ class Blobs:
         """
         return self.get(sha).decode("utf-8", errors="replace")
 
-    def has(self, sha: Sha) -> bool:
-        """Whether there is such a blob; only `get` says whether it is intact."""
-        return self._path(sha).is_file()
-
     def _path(self, sha: Sha) -> Path:
         return self._root / sha[:2] / sha
 

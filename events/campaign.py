@@ -21,7 +21,7 @@ class Search(Settings):
     max_candidates: int = Field(default=150, ge=1)
     """Candidates over all kernels, baselines and canaries not counted."""
     max_designs: int = Field(default=16, ge=1)
-    """Whole-kernel designs per kernel; after them only steps are asked for."""
+    """Whole-kernel designs per kernel."""
     in_flight: int = Field(default=4, ge=1)
     """Candidates per kernel between proposal and verdict."""
     repairs: int = Field(default=1, ge=0)

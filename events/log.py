@@ -221,6 +221,22 @@ def read(run: Path) -> Iterator[Record]:
     return (record for frame in _frames(run) for record in frames.decode(path, frame))
 
 
+def read_all(run: Path) -> tuple[list[Record], str]:
+    """Return the records of a run and the chain hash over these alone, hex.
+
+    Beside a writer `read` and then `read_head` may see two lengths of one log.
+
+    Raises:
+        LogError: as `read`.
+    """
+    path, end = run / LOG_NAME, None
+    records: list[Record] = []
+    for frame in _frames(run):
+        records += frames.decode(path, frame)
+        end = frame.end
+    return records, (end or _start(run)).chain.hex()
+
+
 def read_head(run: Path) -> str:
     """Return the chain hash over the whole log, hex, after verifying it.
 
@@ -239,8 +255,13 @@ def _last_frame(run: Path) -> tuple[Position, Frame | None]:
         pass
     if frame:
         return frame.end, frame
+    return _start(run), None
+
+
+def _start(run: Path) -> Position:
+    """The position before the first frame."""
     with (run / LOG_NAME).open("rb") as file:
-        return frames.start(run / LOG_NAME, file.read(frames.FILE_HEADER_BYTES)), None
+        return frames.start(run / LOG_NAME, file.read(frames.FILE_HEADER_BYTES))
 
 
 def _frames(run: Path) -> Iterator[Frame]:

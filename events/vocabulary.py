@@ -21,6 +21,7 @@ Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 CandidateId = int
 """Number of a candidate in the order of proposal, from 1; shown as ``c17``."""
 Form = Literal["baseline", "canary_wrong", "canary_slow", "design", "step"]
+Task = Literal["design", "implement", "analyse", "step", "review"]
 Stage = Literal["duplicate", "rule", "build", "correctness"]
 Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "final"]
 
@@ -69,8 +70,6 @@ class KernelCard(Value):
     """For agents: the mathematics, the formats, the buffers."""
     weight_bytes: int
     """Bytes of weights and scales that every launch must move."""
-    n_designs: int | None = None
-    """Designs in the target's catalogue; None if it cannot tell."""
 
 
 class RunResumed(Value):
@@ -118,7 +117,7 @@ class TurnAssigned(Value):
     """Number of the turn, from 1."""
     kernel: str
     role: RoleName
-    task: Literal["design", "implement", "analyse", "step", "review"]
+    task: Task
     parent: CandidateId
     """The best version when the turn was assigned."""
     thread: int
@@ -126,7 +125,7 @@ class TurnAssigned(Value):
     plan: Sha | None = None
     """Implementer: the architect's plan."""
     draft: Sha | None = None
-    """Reviewer: the source to read. Repair: nothing, see `complaint`."""
+    """Reviewer: the source to read."""
     complaint: str | None = None
     """Repair: why the last reply could not be used."""
     previous: Sha | None = None
@@ -283,19 +282,7 @@ class ScreeningRequested(Value):
     source: Sha
     twin: CandidateId | None
     """An earlier candidate with the same normalized source."""
-    rules: tuple["RuleRef", ...]
-    """Known legality rules of this kernel."""
     fixture_seeds: tuple[int, ...]
-    attempt: int = 0
-
-
-class RuleRef(Value):
-    """A legality rule as screening applies it: a source that contains `snippet` is refused."""
-
-    fact: int
-    """Number of the fact that states the rule."""
-    signature: str
-    snippet: str
 
 
 class StageReport(Value):

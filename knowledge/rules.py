@@ -1,10 +1,10 @@
 """Legality rules derived from failed builds. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from events.vocabulary import RuleRef
+from events.vocabulary import FactLearned
 
 MIN_SNIPPET = 4
 """Shorter texts (a brace, an operator) say nothing about what the toolchain refuses."""
@@ -42,13 +42,15 @@ def learn(snippet: str, source: str, known_good: Sequence[str]) -> Derivation:
     return Derivation(text, "")
 
 
-def violated(rules: Iterable[RuleRef], normalized_source: str) -> RuleRef | None:
-    """Return the first of ``rules`` that a normalized source breaks."""
-    return next((rule for rule in rules if occurs(rule.snippet, normalized_source)), None)
+def violated(rules: Mapping[int, FactLearned], normalized_source: str) -> int | None:
+    """Return the number of the first of ``rules`` that a normalized source breaks."""
+    return next((n for n, rule in rules.items() if occurs(rule.snippet, normalized_source)), None)
 
 
 def occurs(snippet: str, source: str) -> bool:
     """Whether ``source`` contains ``snippet`` as whole words: ``dot`` is not in ``dot4``."""
+    if not snippet or snippet not in source:
+        return False
     before = r"\b" if re.match(r"\w", snippet) else ""
     after = r"\b" if re.search(r"\w\Z", snippet) else ""
-    return bool(snippet) and re.search(before + re.escape(snippet) + after, source) is not None
+    return re.search(before + re.escape(snippet) + after, source) is not None

@@ -19,6 +19,8 @@ TEMPLATES = (
 )
 _PARTS = ("_known", "_history", "_proposal", "_repair")
 _LINE = 400
+_BEGINNING = 40_000
+"""Characters of an unusable reply that its author is shown again; it may be a megabyte long."""
 
 
 class LessonTold(Protocol):
@@ -147,6 +149,10 @@ def _one_line(text: str) -> str:
     return line if len(line) <= _LINE else line[: _LINE - 3] + "..."
 
 
+def _beginning(text: str) -> str:
+    return text if len(text) <= _BEGINNING else f"{text[:_BEGINNING]}\n[and so on]"
+
+
 def _environment(texts: Mapping[str, str]) -> ImmutableSandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(
         loader=DictLoader(texts),
@@ -156,7 +162,7 @@ def _environment(texts: Mapping[str, str]) -> ImmutableSandboxedEnvironment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    environment.filters |= {"fenced": _fenced, "one_line": _one_line}
+    environment.filters |= {"fenced": _fenced, "one_line": _one_line, "beginning": _beginning}
     return environment
 
 

@@ -13,35 +13,36 @@ from pathlib import Path
 from decisions.audit import Finding, audit
 from events.blobs import Blobs
 from events.errors import LogError
-from events.log import read_head
 from events.projections.state import State, replay
 from events.projections.tree import Status
 from events.vocabulary import Record
 from scripts.dossier import dossier, trails
-from scripts.runs import FAILED, UsageError, records_of, without_traceback
+from scripts.plain import one_line
+from scripts.runs import FAILED, UsageError, recorded, without_traceback
 
 
 @without_traceback
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(prog="kernelwright audit", description=__doc__)
-    parser.add_argument("run", type=Path, help="run folder")
+    parser.add_argument("run", type=Path, metavar="RUN", help="run folder")
     what = "show the evidence of a kernel's accepts, or of one candidate (c17)"
     parser.add_argument("subject", nargs="?", help=what)
     parser.add_argument("--all", action="store_true", help="show the evidence of every accept")
     parser.add_argument("--json", action="store_true", help="findings as one JSON object")
     args = parser.parse_args(argv)
-    records = records_of(args.run)
+    records, head = recorded(args.run)
     blobs = Blobs(args.run)
     findings = list(audit(records, blobs.get, LogError))
     if args.json:
-        print(json.dumps(_as_json(args.run, records, findings)))
+        print(json.dumps(_as_json(args.run, records, head, findings)))
         return FAILED if findings else 0
     for finding in findings:
-        print(finding, file=sys.stderr)
+        print(one_line(str(finding)), file=sys.stderr)
     state = replay(records)
     _show(_subjects(state, args.subject, everything=args.all), records, state, blobs)
-    _conclude(args.run, records, state, findings)
+    _conclude(records, state, findings)
+    print(f"head {head}")
     return FAILED if findings else 0
 
 
@@ -76,19 +77,20 @@ def _show(subjects: list[int], records: list[Record], state: State, blobs: Blobs
             print(f"c{candidate}: {error}", file=sys.stderr)
 
 
-def _conclude(run: Path, records: list[Record], state: State, findings: list[Finding]) -> None:
+def _conclude(records: list[Record], state: State, findings: list[Finding]) -> None:
     n_accepts = sum(len(branch.accepts) for branch in state.tree.branches.values())
     verdict = f"{len(findings)} PROBLEMS" if findings else "every record is supported"
     counts = f"{len(records)} records, {len(state.tree.nodes)} candidates, {n_accepts} accepts"
     print(f"{counts}: {verdict}")
-    print(f"head {read_head(run)}")
 
 
-def _as_json(run: Path, records: list[Record], findings: list[Finding]) -> dict[str, object]:
+def _as_json(
+    run: Path, records: list[Record], head: str, findings: list[Finding]
+) -> dict[str, object]:
     return {
         "run": str(run),
         "records": len(records),
-        "head": read_head(run),
+        "head": head,
         "supported": not findings,
         "findings": [{"seq": f.seq, "kind": f.kind, "problem": f.problem} for f in findings],
     }

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from scripts.runs import FAILED, lease_file, without_traceback
 from targets.protocol import TargetError
 
-NEEDED = ("jinja2", "litellm", "msgpack", "numpy", "pydantic", "ray", "rich", "scipy")
+NEEDED = ("jinja2", "litellm", "msgpack", "numpy", "pydantic", "ray", "rich", "scipy", "structlog")
 MIN_PYTHON = (3, 11)
 MIN_CORES = 2
 MIN_MEMORY_GIB = 4.0

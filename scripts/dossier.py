@@ -1,10 +1,9 @@
 """Everything that the log holds about one candidate, as text."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from decisions.capital import Scale, capital, effect_of
 from events.blobs import Blobs
 from events.projections.state import State
 from events.projections.tree import Node
@@ -17,14 +16,25 @@ from events.vocabulary import (
     CandidateScreened,
     CandidateShelved,
     MeasurementRequested,
-    Pair,
     PairsMeasured,
     Record,
     RoleReplied,
-    Sha,
 )
+from knowledge.claims import toolchain_digest
+from scripts.plain import visible
+from scripts.reporting.diffs import diff
+from scripts.reporting.trials import readings
 
 RULE = "-" * 88
+
+
+class Measurement(NamedTuple):
+    """A job that gave pairs of a candidate."""
+
+    seq: int
+    """Record of the reply."""
+    request: MeasurementRequested
+    reply: PairsMeasured
 
 
 @dataclass
@@ -35,7 +45,7 @@ class Trail:
     examined: Record | None = None
     screened: Record | None = None
     verdicts: list[Record] = field(default_factory=list)
-    jobs: list[tuple[MeasurementRequested, Record]] = field(default_factory=list)
+    jobs: list[Measurement] = field(default_factory=list)
     replies: list[tuple[int, RoleReplied]] = field(default_factory=list)
 
 
@@ -58,10 +68,11 @@ def trails(records: Sequence[Record]) -> dict[CandidateId, Trail]:
                 found[event.candidate].verdicts.append(record)
             case MeasurementRequested() as event:
                 requests[record.seq] = event
-            case PairsMeasured():
+            case PairsMeasured() as event:
                 request = requests[record.because[0]]
                 if request.purpose in ("test", "canary"):
-                    found[request.candidate].jobs.append((request, record))
+                    job = Measurement(record.seq, request, event)
+                    found[request.candidate].jobs.append(job)
             case RoleReplied() as event:
                 replies[record.seq] = event
             case _:
@@ -70,7 +81,12 @@ def trails(records: Sequence[Record]) -> dict[CandidateId, Trail]:
 
 
 def dossier(candidate: CandidateId, trail: Trail, state: State, blobs: Blobs) -> Iterator[str]:
-    """Write the evidence about a candidate, line by line."""
+    """Write the evidence about a candidate, line by line; what agents wrote cannot begin one."""
+    for line in _told(candidate, trail, state, blobs):
+        yield visible(line).replace("\n", "\n            ")
+
+
+def _told(candidate: CandidateId, trail: Trail, state: State, blobs: Blobs) -> Iterator[str]:
     node = state.tree.nodes[candidate]
     yield RULE
     yield f"c{candidate}  {node.kernel}  {node.form}  {node.status}"
@@ -108,7 +124,8 @@ def _screening(trail: Trail, state: State) -> Iterator[str]:
     event = trail.examined.event if trail.examined else None
     if isinstance(event, CandidateExamined) and trail.examined:
         yield f"toolchain   {event.toolchain[:16]}  (record {trail.examined.seq})"
-        yield f"fingerprint {', '.join(f'{k} {v}' for k, v in state.toolchain.items())[:200]}"
+        if event.toolchain == toolchain_digest(state.toolchain):
+            yield f"fingerprint {', '.join(f'{k} {v}' for k, v in state.toolchain.items())[:200]}"
         if event.artifact:
             yield f"artifact    {event.artifact}"
         for stage in event.stages:
@@ -123,33 +140,25 @@ def _screening(trail: Trail, state: State) -> Iterator[str]:
 
 def _pairs(trail: Trail, state: State) -> Iterator[str]:
     """Tables of pairs, one per opponent: the capital starts again with each."""
-    opponents = dict.fromkeys(request.incumbent for request, _ in trail.jobs)
     alpha = state.begun.campaign.acceptance.alpha
-    for opponent in opponents:
-        jobs = [(r, record) for r, record in trail.jobs if r.incumbent == opponent]
-        known = Scale(*(jobs[0][0].scale or (1.0, 0.0)))
-        yield f"pairs       against c{opponent}; scale {known.pair:.3f}, slot {known.slot:+.3f}"
+    for opponent in dict.fromkeys(job.request.incumbent for job in trail.jobs):
+        jobs = [job for job in trail.jobs if job.request.incumbent == opponent]
+        scale = jobs[0].request.scale or (1.0, 0.0)
+        yield f"pairs       against c{opponent}; scale {scale[0]:.3f}, slot {scale[1]:+.3f}"
         yield "  record  first      incumbent us  candidate us  effect %   capital"
-        rows = [(record.seq, pair) for _, record in jobs for pair in _measured(record)]
-        effects = [effect_of(pair, known.slot) for _, pair in rows]
-        held = capital(effects, known.pair, alpha)
-        for (seq, pair), effect, money in zip(rows, effects, held, strict=True):
-            first = "candidate" if pair.candidate_first else "incumbent"
+        pairs = [(job.seq, pair) for job in jobs for pair in job.reply.pairs]
+        for r in readings(pairs, scale, alpha):
+            first = "candidate" if r.candidate_first else "incumbent"
             yield (
-                f"  {seq:<7} {first:<10} {pair.incumbent_s * 1e6:>12.1f} "
-                f"{pair.candidate_s * 1e6:>13.1f} {effect:>+9.2f} {money:>9.3g}"
+                f"  {r.seq:<7} {first:<10} {r.incumbent_s * 1e6:>12.1f} "
+                f"{r.candidate_s * 1e6:>13.1f} {r.effect:>+9.2f} {r.capital:>9.3g}"
             )
-        for _, record in jobs:
-            if isinstance(record.event, PairsMeasured):
-                yield (
-                    f"  on the device (record {record.seq}): margins incumbent "
-                    f"{record.event.incumbent_margin:.3f}, candidate "
-                    f"{record.event.candidate_margin:.3f}; lease {record.event.token}"
-                )
-
-
-def _measured(record: Record) -> tuple[Pair, ...]:
-    return record.event.pairs if isinstance(record.event, PairsMeasured) else ()
+        for job in jobs:
+            yield (
+                f"  on the device (record {job.seq}): margins incumbent "
+                f"{job.reply.incumbent_margin:.3f}, candidate "
+                f"{job.reply.candidate_margin:.3f}; lease {job.reply.token}"
+            )
 
 
 def _verdict(record: Record) -> str:
@@ -169,24 +178,14 @@ def _talk(trail: Trail, blobs: Blobs) -> Iterator[str]:
 
 
 def _indented(text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        yield f"    | {_printable(line)}"
-
-
-def _printable(line: str) -> str:
-    """Agent-written text must not move the reader's cursor."""
-    return "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in line)
+    for line in text.split("\n"):
+        yield f"    | {line}"
 
 
 def _diff(node: Node, state: State, blobs: Blobs) -> Iterator[str]:
     if node.parent is None:
         return
-    before, after = _lines(state.tree.nodes[node.parent].source, blobs), _lines(node.source, blobs)
+    parent = state.tree.nodes[node.parent]
     yield f"diff        c{node.parent} -> c{node.candidate}"
-    names = (f"c{node.parent}", f"c{node.candidate}")
-    for line in difflib.unified_diff(before, after, *names, lineterm=""):
-        yield f"    {_printable(line)}"
-
-
-def _lines(sha: Sha, blobs: Blobs) -> list[str]:
-    return blobs.text(sha).splitlines()
+    for line in diff(blobs.text(parent.source), blobs.text(node.source)):
+        yield f"    {line.text}"

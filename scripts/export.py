@@ -1,51 +1,27 @@
 """``kernelwright export``: the best source of each kernel, with the evidence for it."""
 
 import argparse
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from events.blobs import Blobs
-from events.errors import LogError
 from scripts.reporting.handover import SUMS, SUMS_TITLE, exported
 from scripts.reporting.history import load
+from scripts.runs import UsageError, without_traceback
 
 
-class FolderTakenError(Exception):
-    """The folder to export to holds something that no export wrote.
-
-    Attributes:
-        folder: the folder.
-        name: something in it.
-    """
-
-    def __init__(self, folder: Path, name: str) -> None:
-        super().__init__(folder, name)
-        self.folder, self.name = folder, name
-
-    def __str__(self) -> str:
-        return (
-            f"{self.folder} holds {self.name!r}, which no export wrote; "
-            "move it away, or name another folder with --out"
-        )
-
-
-def main(argv: list[str] | None = None) -> int:
+@without_traceback
+def main(argv: Sequence[str] | None = None) -> int:
     """Export a run; return the exit status."""
     parser = argparse.ArgumentParser(prog="kernelwright export", description=__doc__)
-    parser.add_argument("run", type=Path, help="run folder")
+    parser.add_argument("run", type=Path, metavar="RUN", help="run folder")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where to put it (default: RUN/export)"
     )
     args = parser.parse_args(argv)
     out: Path = args.out or args.run / "export"
-    try:
-        run = load(args.run)
-        made = exported(run, Blobs(args.run))
-        replace(out, made)
-    except (LogError, FolderTakenError, OSError) as e:
-        print(f"kernelwright export: {e}", file=sys.stderr)
-        return 2
+    run = load(args.run)
+    replace(out, exported(run, Blobs(args.run)))
     n_accepted = sum(bool(branch.accepts) for branch in run.state.tree.branches.values())
     print(f"wrote {out}: {len(run.kernels)} kernels, {n_accepted} of them improved")
     return 0
@@ -55,12 +31,15 @@ def replace(folder: Path, made: Mapping[str, bytes]) -> None:
     """Put files into a folder that is new, empty, or holds an earlier export alone.
 
     Raises:
-        FolderTakenError: it holds something else; nothing was changed.
+        UsageError: it holds something else; nothing was changed.
     """
     old = previous(folder)
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name not in old:
-            raise FolderTakenError(folder, path.name)
+            raise UsageError(
+                f"{folder} holds {path.name!r}, which no export wrote; "
+                "move it away, or name another folder with --out"
+            )
     folder.mkdir(parents=True, exist_ok=True)
     for name in old - made.keys():
         (folder / name).unlink(missing_ok=True)

@@ -27,6 +27,7 @@ from events.vocabulary import (
     SearchClosed,
     WorkAbandoned,
 )
+from scripts.plain import one_line
 
 REDRAW_S = 0.25
 HEARTBEAT_S = 15.0
@@ -189,6 +190,11 @@ class Panel:
 
 def news(record: Record, state: State) -> str | None:
     """One line about a record that a person should hear of, else None."""
+    text = _event(record, state)
+    return None if text is None else one_line(text)
+
+
+def _event(record: Record, state: State) -> str | None:
     match record.event:
         case CandidateAccepted() as event:
             node = state.tree.nodes[event.candidate]

@@ -46,10 +46,7 @@ def fold(records: Iterable[Record]) -> Replayed:
 def main(argv: Sequence[str] | None = None) -> int:
     """Replay; return 0, or 1 if a digest differs or the log is damaged."""
     args = _parser().parse_args(argv)
-    records = read(args.run)
-    if args.until is not None:
-        records = takewhile(lambda record: record.seq <= args.until, records)
-    replayed = fold(records)
+    replayed = fold(_records(args.run, args.until))
     if replayed.differs is not None:
         seq, recorded, ours = replayed.differs
         print(
@@ -61,13 +58,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     if replayed.state.start is None:
         raise UsageError(f"{args.run}: no first event in the records asked for")
     if args.policy is not None:
-        trials = redecide(read(args.run), load_policy(args.policy))
+        trials = redecide(_records(args.run, args.until), load_policy(args.policy))
         told = [asdict(trial) for trial in trials]
         print(json.dumps(told) if args.as_json else "\n".join(_compared(trials)))
         return 0
     about = summary(replayed)
     print(json.dumps(about) if args.as_json else _text(about))
     return 0
+
+
+def _records(run: Path, until: int | None) -> Iterator[Record]:
+    return takewhile(lambda record: until is None or record.seq <= until, read(run))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -39,7 +39,7 @@ from scripts.runs import (
     holds_run,
     lease_file,
     new_folder,
-    records_of,
+    recorded,
     result_lines,
     without_traceback,
 )
@@ -55,6 +55,7 @@ QUIET_RAY: Mapping[str, str] = {
 }
 """For Ray, before it is imported: no telemetry, no warning about devices that it does not know."""
 CONNECT_S = 10.0
+REPORT = "report.html"
 
 
 @dataclass(frozen=True)
@@ -85,16 +86,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     run, campaign, records = _wanted(args.what, args.out)
     before = replay(records)
     if run is not None and before.finished:
-        return _conclude(before, run, read_head(run), options)
+        is_reported = (run / REPORT).exists()
+        return _conclude(before, run, read_head(run), options, is_reported=is_reported)
     target = load_target(campaign.target, campaign.preset)
     toolchain = target.fingerprint()
     if before.start and before.toolchain != toolchain:
-        changed = [k for k in toolchain if before.toolchain.get(k) != toolchain[k]]
+        keys = before.toolchain | toolchain
+        changed = [k for k in keys if before.toolchain.get(k) != toolchain.get(k)]
         options.say(f"the toolchain has changed since the run last stopped: {', '.join(changed)}")
     run = run or new_folder(campaign.name, Path("runs"))
     options.say(f"run folder: {run}")
     state, head = _drive(run, campaign, target, options)
-    return _conclude(state, run, head, options)
+    return _conclude(state, run, head, options, is_reported=False)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -123,8 +126,8 @@ def _wanted(what: Path, out: Path | None) -> tuple[Path | None, Campaign, list[R
     if what.is_dir():
         if out is not None:
             raise UsageError("--out goes with a campaign file; a run folder is its own")
-        records = records_of(what)
-        return what, _campaign(records) or load(what), records
+        records, _ = recorded(what)
+        return what, replay(records).begun.campaign, records
     campaign = load(what)
     if out is None or not holds_run(out):
         if out is not None and out.exists() and not out.is_dir():
@@ -286,7 +289,7 @@ def _versions() -> dict[str, str]:
 # ---- the end -------------------------------------------------------------------------------
 
 
-def _conclude(state: State, run: Path, head: str, options: Options) -> int:
+def _conclude(state: State, run: Path, head: str, options: Options, *, is_reported: bool) -> int:
     """Print the result, write the report of a finished run, and return the exit status."""
     for line in result_lines(state, run, head):
         print(line, file=options.people)
@@ -294,15 +297,12 @@ def _conclude(state: State, run: Path, head: str, options: Options) -> int:
         how = " --local" if options.local else ""
         print(f"stopped; go on with: kernelwright run {run}{how}", file=options.people)
         return INTERRUPTED
-    if report := _report(run):
-        print(f"report written: {report}", file=options.people)
+    if is_reported or _report(run):
+        print(f"report written: {run / REPORT}", file=options.people)
     return 0 if state.finished.geomean is not None else UNTRUSTED
 
 
-def _report(run: Path) -> Path | None:
-    """Write the report, unless it is there; None if it could not be written."""
-    path = run / "report.html"
-    if not path.exists():
-        with redirect_stdout(io.StringIO()):
-            report.main([str(run)])
-    return path if path.exists() else None
+def _report(run: Path) -> bool:
+    """Write the report; False if it could not be written, which it has said."""
+    with redirect_stdout(io.StringIO()):
+        return report.main([str(run)]) == 0

@@ -1,5 +1,6 @@
 """What the subcommands share: run folders, the target's lease file, errors without tracebacks."""
 
+import errno
 import os
 import re
 import sys
@@ -9,14 +10,16 @@ from functools import wraps
 from pathlib import Path
 
 from events.errors import LogBusyError, LogError, LogMissingError
-from events.log import LOG_NAME, read
+from events.log import LOG_NAME, read_all
 from events.projections.state import State
 from events.vocabulary import Record, RunStarted
 from scripts.campaign_file import CampaignError
+from scripts.plain import one_line, visible
 from targets.protocol import TargetError
 
 FAILED = 1
 USAGE = 2
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 UNTRUSTED = 3
 """The run finished because a control failed: the harness is broken, and no speed-up is claimed."""
@@ -47,13 +50,22 @@ def without_traceback(main: Main) -> Main:
             print(f"refused: {e.path.parent} is being run by {e.owner}", file=sys.stderr)
             return USAGE
         except (CampaignError, TargetError, UsageError, LogMissingError) as e:
-            print(f"kernelwright: {e}", file=sys.stderr)
-            return USAGE
+            return _say(e, USAGE)
         except LogError as e:
-            print(f"kernelwright: {e}", file=sys.stderr)
-            return FAILED
+            return _say(e, FAILED)
+        except OSError as e:
+            if e.filename is not None:
+                return _say(f"{os.fsdecode(e.filename)}: {e.strerror}", USAGE)
+            if e.errno in DISK_ERRORS:
+                return _say(e.strerror, FAILED)
+            raise
 
     return plain
+
+
+def _say(problem: object, status: int) -> int:
+    print(visible(f"kernelwright: {problem}"), file=sys.stderr)
+    return status
 
 
 def holds_run(folder: Path) -> bool:
@@ -61,20 +73,20 @@ def holds_run(folder: Path) -> bool:
     return (folder / LOG_NAME).is_file()
 
 
-def records_of(run: Path) -> list[Record]:
-    """Read a whole run, verifying it.
+def recorded(run: Path) -> tuple[list[Record], str]:
+    """Read a whole run, verifying it; return its records and the chain hash over them, hex.
 
     Raises:
         UsageError: it stopped before its first event.
         LogError: there is no log, or it is damaged.
     """
-    records = list(read(run))
+    records, head = read_all(run)
     if not any(isinstance(record.event, RunStarted) for record in records):
         reason = (
             f"{run} stopped before its first event; `kernelwright run CAMPAIGN.toml --out {run}`"
         )
         raise UsageError(f"{reason} starts it")
-    return records
+    return records, head
 
 
 def new_folder(name: str, parent: Path) -> Path:
@@ -103,9 +115,9 @@ def result_lines(state: State, run: Path, head: str) -> list[str]:
     lines = [_kernel_line(state, kernel) for kernel in state.tree.branches]
     finished = state.finished
     if finished is not None and finished.geomean is not None:
-        lines.append(f"geomean {finished.geomean:.3f}x ({finished.reason})")
+        lines.append(f"geomean {finished.geomean:.3f}x ({one_line(finished.reason)})")
     elif finished is not None:
-        lines.append(f"geomean none: {finished.reason}; no speed-up is claimed")
+        lines.append(f"geomean none: {one_line(finished.reason)}; no speed-up is claimed")
     lines += [
         f"run folder: {run}",
         f"report: kernelwright report {run}",

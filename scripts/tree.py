@@ -15,8 +15,9 @@ from rich.tree import Tree
 from events.projections.state import replay
 from events.projections.tree import DesignTree, Node, Status
 from events.vocabulary import CandidateId
+from scripts.plain import one_line
 from scripts.progress import times
-from scripts.runs import UsageError, records_of, without_traceback
+from scripts.runs import UsageError, recorded, without_traceback
 
 STYLES = {
     Status.ACCEPTED: "bold green",
@@ -32,7 +33,8 @@ MAX_WORDS = 60
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the tree of one kernel or of all; return 0."""
     args = _parser().parse_args(argv)
-    tree = replay(records_of(args.run)).tree
+    records, _ = recorded(args.run)
+    tree = replay(records).tree
     kernels = _kernels(tree, args.kernel)
     if args.as_json:
         print(json.dumps({kernel: _table(tree, kernel) for kernel in kernels}))
@@ -103,7 +105,7 @@ def _effect(node: Node) -> str:
 
 
 def _short(text: str) -> str:
-    words = " ".join(text.split())
+    words = one_line(text)
     return words if len(words) <= MAX_WORDS else words[: MAX_WORDS - 3] + "..."
 
 

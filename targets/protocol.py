@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class TargetError(Exception):
-    """The target cannot be used on this machine (no compiler, no device); the text says what to do."""
+    """The target cannot be used here (no compiler, no device); the text says what to do."""
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,6 @@ class Card:
     """Mathematics, formats, buffers, the function to define: all that an author needs."""
     weight_bytes: int
     """Bytes of weights and scales that every launch must move."""
-    n_designs: int
-    """Whole-kernel designs in the catalogue."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,6 @@ class Ask:
     """What the catalogue is asked, the same as what a model's prompt says."""
 
     kernel: str
-    role: str
     task: str
     incumbent_source: str
     plan: str
@@ -166,7 +163,7 @@ class Target(Protocol):
     def check(
         self, kernel: str, artifact: bytes, seeds: Sequence[int]
     ) -> tuple[FixtureResult, ...]:
-        """Run a hostile artifact, in the sandbox, on one fixture per seed; stop at the first failure."""
+        """Run a hostile artifact, sandboxed, on one fixture per seed; stop at the first failure."""
         ...
 
     def measure(

@@ -48,8 +48,8 @@ class KernelDesk:
 
     analyses: dict[CandidateId, Analysis] = field(default_factory=dict)
     """Per incumbent."""
-    no_designs: bool = False
-    """The architect has nothing more."""
+    no_designs: dict[CandidateId, None] = field(default_factory=dict)
+    """Incumbents for which the architect had nothing more."""
     no_steps: dict[CandidateId, None] = field(default_factory=dict)
     """Incumbents on which the optimizer has nothing more."""
     failures: int = 0
@@ -116,7 +116,7 @@ class Desk:
             case Analysis() as analysis:
                 desk.analyses[thread.turn.parent] = analysis
             case Nothing() if thread.turn.task == "design":
-                desk.no_designs = True
+                desk.no_designs[thread.turn.parent] = None
             case Nothing() if thread.turn.task == "step":
                 desk.no_steps[thread.turn.parent] = None
             case _:

@@ -24,6 +24,8 @@ class Knowledge:
     """Build failures with a new signature that nobody has learned from, with their candidate."""
     asked: dict[str, None] = field(default_factory=dict)
     """``kernel:topic`` of bound and noise facts that were asked for."""
+    n_outdated: int = 0
+    """Rules of facts up to this number are of an earlier toolchain."""
 
     def apply(self, record: Record, tree: DesignTree) -> None:
         """Take in one record."""
@@ -45,5 +47,15 @@ class Knowledge:
                 pass
 
     def of(self, kernel: str) -> dict[int, FactLearned]:
-        """The facts about one kernel."""
-        return {number: fact for number, fact in self.facts.items() if fact.kernel == kernel}
+        """The facts about one kernel, without rules of an earlier toolchain."""
+        return {
+            number: fact
+            for number, fact in self.facts.items()
+            if fact.kernel == kernel and (fact.topic != "rule" or number > self.n_outdated)
+        }
+
+    def forget_rules(self) -> None:
+        """Take in that the toolchain has changed: what the last one refused may build now."""
+        self.n_outdated = len(self.facts)
+        self.signatures.clear()
+        self.unread.clear()

@@ -110,6 +110,8 @@ class State:
             case RunStarted() as event:
                 self.start, self.toolchain = event, event.toolchain
             case RunResumed(toolchain=toolchain):
+                if toolchain != self.toolchain:
+                    self.knowledge.forget_rules()
                 self.toolchain, self.resumed, self.interrupted = toolchain, record.seq, False
             case RunInterrupted():
                 self.interrupted = True

@@ -123,12 +123,12 @@ def budgets(run: Run) -> tuple[BudgetLine, ...]:
     """Word what was spent and reserved of each limit."""
     spending, limits = run.state.spending, run.state.begun.campaign.budget
     spent, committed = spending.settled, spending.committed
-    wall, device = wording.duration, wording.duration
+    show = wording.duration
     return (
-        _line("wall time", spending.wall_s, 0.0, limits.wall_s, wall),
+        _line("wall time", spending.wall_s, 0.0, limits.wall_s, show),
         _line(
             "device time", spent.device_s, committed.device_s - spent.device_s,
-            limits.device_s, device,
+            limits.device_s, show,
         ),
         _line(
             "model calls", spent.model_calls, committed.model_calls - spent.model_calls,
@@ -220,14 +220,8 @@ def _fact(run: Run, number: int, fact: FactLearned, seq: int, cited_by: tuple[in
 def _line(
     name: str, spent: float, reserved: float, limit: float | None, show: Callable[[float], str]
 ) -> BudgetLine:
-    has_limit = limit is not None
-    return BudgetLine(
-        name,
-        show(spent),
-        show(reserved),
-        show(limit) if limit is not None else "no limit",
-        wording.percent(spent, limit or 0.0) if has_limit else wording.NONE,
-    )
+    worded = "no limit" if limit is None else show(limit)
+    return BudgetLine(name, show(spent), show(reserved), worded, wording.percent(spent, limit or 0))
 
 
 def _whole(value: float) -> str:

@@ -59,7 +59,7 @@ def probes(run: Run, done: tuple[Job, ...]) -> Markup | None:
             if job.request.kernel == kernel and isinstance(job.reply, PairsMeasured)
             for pair in job.reply.pairs
         ]
-        marks = marks[:: max(1, len(marks) // MAX_DOTS)]
+        marks = marks[:: -(-len(marks) // MAX_DOTS) or 1]
         if marks:
             series.append(Series(kernel, colour, tuple(marks)))
     if not series:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from events.blobs import Blobs
 from events.projections.tree import Node
 from events.vocabulary import Sha
+from scripts.plain import one_line
 from scripts.reporting import wording
 from scripts.reporting.history import Run
 from scripts.reporting.results import Headline, Result, headline, results
@@ -163,5 +164,4 @@ def _audit(run: Run) -> str:
 
 def _plain(text: str) -> str:
     """Write a text of the run so that Markdown shows it as it is, on one line."""
-    shown = " ".join(wording.visible(text).split())
-    return re.sub(r"([\\`*_{}\[\]<>()#|!&~])", r"\\\1", shown)
+    return re.sub(r"([\\`*_{}\[\]<>()#|!&~])", r"\\\1", one_line(text))

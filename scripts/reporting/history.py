@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from events.errors import LogError
-from events.log import read, read_head
 from events.projections.state import State, replay
 from events.vocabulary import (
     BoundMeasured,
@@ -14,23 +12,9 @@ from events.vocabulary import (
     PairsMeasured,
     Record,
 )
+from scripts.runs import recorded
 
 JobReply = PairsMeasured | BoundMeasured | JobFailed
-
-
-class RunEmptyError(LogError):
-    """The log has no first event, so that there is nothing to tell.
-
-    Attributes:
-        path: the run folder.
-    """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.path = path
-
-    def __str__(self) -> str:
-        return f"{self.path}: the log is empty; start the run first"
 
 
 @dataclass(frozen=True)
@@ -71,13 +55,11 @@ def load(folder: Path) -> Run:
     """Read a run.
 
     Raises:
-        LogError: there is no log, it is empty, damaged, or of another version.
+        UsageError: it stopped before its first event.
+        LogError: there is no log, it is damaged, or of another version.
     """
-    records = tuple(read(folder))
-    state = replay(records)
-    if state.start is None:
-        raise RunEmptyError(folder)
-    return Run(records, state, read_head(folder))
+    records, head = recorded(folder)
+    return Run(tuple(records), replay(records), head)
 
 
 def jobs(records: Sequence[Record]) -> tuple[Job, ...]:

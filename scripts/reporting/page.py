@@ -7,7 +7,8 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from events.blobs import Blobs
-from scripts.reporting import accounts, branches, figures, history, results, wording
+from scripts.plain import visible
+from scripts.reporting import accounts, branches, charts, figures, history, results, wording
 from scripts.reporting.history import Run
 
 _FILTERS = (
@@ -62,7 +63,8 @@ def _told(run: Run, blobs: Blobs) -> dict[str, Any]:
         "controls": accounts.controls(run),
         "sentinels": accounts.sentinels(run),
         "mishaps": accounts.mishaps(run),
-        "colour": {kernel: i % 6 for i, kernel in enumerate(run.kernels)},
+        "colour": {k: i % charts.N_COLOURS for i, k in enumerate(run.kernels)},
+        "dashes": charts.DASHES,
     }
 
 
@@ -82,7 +84,7 @@ def _environment() -> Environment:
 def _visible(value: object) -> object:
     """Show hidden and reordering characters of the run's texts; leave our own markup alone."""
     if isinstance(value, str) and not isinstance(value, Markup):
-        return wording.visible(value)
+        return visible(value)
     return value
 
 

@@ -1,10 +1,11 @@
 """The device evidence of one candidate, with the capital recomputed pair by pair."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from decisions.capital import capital, effect_of
 from events.projections.tree import Node
-from events.vocabulary import CandidateId, PairsMeasured
+from events.vocabulary import CandidateId, Pair, PairsMeasured
 from scripts.reporting.history import Run
 
 
@@ -46,6 +47,19 @@ class Trial:
     seqs: tuple[int, ...]
 
 
+def readings(
+    pairs: Sequence[tuple[int, Pair]], scale: tuple[float, float], alpha: float
+) -> tuple[Reading, ...]:
+    """Read pairs, each with its record, by a pair scale and a slot effect."""
+    pair_scale, slot = scale
+    effects = [effect_of(pair, slot) for _, pair in pairs]
+    path = capital(effects, pair_scale, alpha)
+    return tuple(
+        Reading(seq, pair.candidate_first, pair.incumbent_s, pair.candidate_s, effect, held)
+        for (seq, pair), effect, held in zip(pairs, effects, path, strict=True)
+    )
+
+
 def trial(run: Run, node: Node) -> Trial | None:
     """Return the pairs behind a candidate's last verdict, or so far; None if it has none."""
     if not node.pairs or node.scale is None or node.opponent is None:
@@ -56,14 +70,13 @@ def trial(run: Run, node: Node) -> Trial | None:
         if isinstance(event := run.records[seq].event, PairsMeasured)
     ]
     pairs = [(seq, pair) for seq, event in replies for pair in event.pairs]
-    pair_scale, slot = node.scale
-    effects = [effect_of(pair, slot) for _, pair in pairs]
     alpha = run.state.begun.campaign.acceptance.alpha
-    path = capital(effects, pair_scale, alpha)
-    readings = tuple(
-        Reading(seq, pair.candidate_first, pair.incumbent_s, pair.candidate_s, effect, held)
-        for (seq, pair), effect, held in zip(pairs, effects, path, strict=True)
-    )
     margins = tuple(DeviceMargin(s, e.incumbent_margin, e.candidate_margin) for s, e in replies)
-    seqs = tuple(node.evidence)
-    return Trial(node.opponent, node.scale, 1 / alpha, readings, margins, seqs)
+    return Trial(
+        opponent=node.opponent,
+        scale=node.scale,
+        limit=1 / alpha,
+        readings=readings(pairs, node.scale, alpha),
+        margins=margins,
+        seqs=tuple(node.evidence),
+    )

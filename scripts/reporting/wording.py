@@ -1,15 +1,11 @@
 """Figures as people read them."""
 
 import math
-import re
 from datetime import UTC, datetime
 
 from decisions.posterior import WIDEST
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-_LIGHT = re.compile(
-    r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
-)
 NONE = "–"  # noqa: RUF001
 
 
@@ -91,11 +87,6 @@ def records(seqs: tuple[int, ...] | list[int]) -> str:
         else:
             spans.append([seq, seq])
     return ", ".join(f"#{a}" if a == b else f"#{a}–{b}" for a, b in spans) or NONE  # noqa: RUF001
-
-
-def visible(text: str) -> str:
-    """Write characters that hide or reorder text as their escapes, so that a reader sees them."""
-    return _LIGHT.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
 
 
 def _digits(value: float, n: int) -> str:

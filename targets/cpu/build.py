@@ -2,6 +2,7 @@
 
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from targets.cpu.diagnostics import failure
 from targets.cpu.gate import SOURCE_NAME, artifact_fault, preprocessed_fault, source_fault
@@ -11,6 +12,9 @@ from targets.cpu.sandbox import COMPILE_WALL_S, Printed, run_compiler
 from targets.cpu.toolchain import LINK_FLAGS, PREPROCESS_FLAGS, compiler
 from targets.protocol import BuildFailed, Built
 
+MAX_SHOWN: Final = 300
+"""Characters of a signature, and of a snippet: half a line of code is no rule."""
+
 
 def build(kernel: Kernel, source: str) -> Built | BuildFailed:
     """Build hostile source under limits; every refusal is a value.
@@ -18,9 +22,8 @@ def build(kernel: Kernel, source: str) -> Built | BuildFailed:
     Raises:
         TargetError: this machine has no compiler, or cannot confine it.
     """
-    if fault := source_fault(source):
-        return fault
-    return compile_ungated(kernel, source, gate=True)
+    built = source_fault(source) or compile_ungated(kernel, source, gate=True)
+    return _bounded(built) if isinstance(built, BuildFailed) else built
 
 
 def compile_ungated(kernel: Kernel, source: str, *, gate: bool = False) -> Built | BuildFailed:
@@ -43,6 +46,12 @@ def compile_ungated(kernel: Kernel, source: str, *, gate: bool = False) -> Built
     if gate and (fault := artifact_fault(artifact)):
         return fault
     return Built(artifact, second.text)
+
+
+def _bounded(failed: BuildFailed) -> BuildFailed:
+    """Shorten what goes into events: a source chooses its names, and the length of its lines."""
+    snippet = failed.snippet if len(failed.snippet) <= MAX_SHOWN else ""
+    return BuildFailed(failed.diagnostics, failed.signature[:MAX_SHOWN], snippet)
 
 
 def _failed(printed: Printed, source: str) -> BuildFailed:

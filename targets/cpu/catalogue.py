@@ -25,17 +25,8 @@ _NAME: Final = re.compile(r"^/\* Design ([\w-]+)\.$", re.MULTILINE)
 class CpuCatalogue:
     """Answers as a model would, in the same format; knows nothing but what it is asked."""
 
-    preset: str
     features: frozenset[str]
     """Of the processor, as /proc/cpuinfo names them."""
-
-    def n_designs(self, kernel: str) -> int:
-        """Return how many designs of a kernel can run on a processor with these features.
-
-        Raises:
-            TargetError: no such kernel.
-        """
-        return len(self._designs(kernel))
 
     def reply(self, ask: Ask) -> str:
         """Return the reply text for ``ask``; deterministic given ``ask``.
@@ -57,23 +48,44 @@ class CpuCatalogue:
             case other:
                 raise TargetError(f"the catalogue has no task {other!r}; use one of {_TASKS}")
 
-    def _designs(self, kernel: str) -> tuple[Design, ...]:
+    def designs(self, kernel: str) -> tuple[Design, ...]:
+        """Return the designs of a kernel that a processor with these features can run.
+
+        Raises:
+            TargetError: no such kernel.
+        """
         if kernel not in DESIGNS:
             raise TargetError(f"unknown kernel {kernel!r}; use one of {', '.join(DESIGNS)}")
         return tuple(d for d in DESIGNS[kernel] if d.needs <= self.features)
 
     def _design(self, ask: Ask) -> str:
-        for design in self._designs(ask.kernel):
-            if _move(design) not in ask.tried:
-                return f"{_claims(design)}<plan>{_plan(design)}</plan>"
+        for design, knobs in self._plans(ask):
+            claims = _claims(design, ask.kernel, knobs)
+            if _move(design, ask.kernel, knobs) not in ask.tried:
+                return f"{claims}<plan>{_plan(design, knobs)}</plan>"
         return "<nothing>every design has been tried</nothing>"
+
+    def _plans(self, ask: Ask) -> Iterator[tuple[Design, Mapping[str, int]]]:
+        """Yield the designs as they are, then again with the parameters of the best version.
+
+        Steps tune one design; another that lost to it untuned may win with the same values.
+        """
+        designs = self.designs(ask.kernel)
+        yield from ((design, design.start(ask.kernel)) for design in designs)
+        best = knobs_of(ask.incumbent_source)
+        name = _design_of(ask.incumbent_source)
+        for design in designs:
+            start = design.start(ask.kernel)
+            tuned = {knob: best.get(knob, value) for knob, value in start.items()}
+            if design.name != name and tuned != start:
+                yield design, tuned
 
     def _implement(self, ask: Ask) -> str:
         name, knobs = _read_plan(ask.plan)
-        for design in self._designs(ask.kernel):
+        for design in self.designs(ask.kernel):
             if design.name == name:
                 source = design.source(ask.kernel, knobs)
-                return f"{_claims(design)}<source>\n{source}</source>"
+                return f"{_claims(design, ask.kernel, knobs)}<source>\n{source}</source>"
         return "<nothing>the plan names no design of the catalogue</nothing>"
 
     def _analyse(self, ask: Ask) -> str:
@@ -83,29 +95,36 @@ class CpuCatalogue:
 
     def _limit(self, ask: Ask) -> Limit:
         """Return what the best version waits for, by the design that it says it is."""
-        found = _NAME.search(ask.incumbent_source)
-        name = found.group(1) if found else ""
+        name = _design_of(ask.incumbent_source)
         limit: Limit = next(
-            (d.limit for d in self._designs(ask.kernel) if d.name == name), "decoding"
+            (d.limit for d in self.designs(ask.kernel) if d.name == name), "decoding"
         )
         one_row = knobs_of(ask.incumbent_source).get("ROWS") == 1
         return "sums" if limit == "memory" and one_row else limit  # x is loaded for every row
 
 
-def _move(design: Design) -> str:
-    return f"design:{design.name}"
+def _design_of(source: str) -> str:
+    """Return the name of the design that a source says it is, or ""."""
+    found = _NAME.search(source)
+    return found.group(1) if found else ""
 
 
-def _claims(design: Design) -> str:
+def _move(design: Design, kernel: str, knobs: Mapping[str, int]) -> str:
+    """Name a design, with the parameters that differ from those that it starts from."""
+    tuned = [f" {k}={knobs[k]}" for k, v in design.start(kernel).items() if knobs.get(k, v) != v]
+    return f"design:{design.name}{''.join(tuned)}"
+
+
+def _claims(design: Design, kernel: str, knobs: Mapping[str, int]) -> str:
     return (
         f"<hypothesis>{design.idea}</hypothesis><speedup>{design.speedup:g}</speedup>"
-        f"<move>{_move(design)}</move>"
+        f"<move>{_move(design, kernel, knobs)}</move>"
     )
 
 
-def _plan(design: Design) -> str:
-    words = "; ".join(f"{name} ({KNOBS[name]}): {v}" for name, v in design.knobs.items())
-    return f"{design.name} {json.dumps(dict(design.knobs))}\n{design.idea}\nStart with {words}."
+def _plan(design: Design, knobs: Mapping[str, int]) -> str:
+    words = "; ".join(f"{name} ({KNOBS[name]}): {v}" for name, v in knobs.items())
+    return f"{design.name} {json.dumps(dict(knobs))}\n{design.idea}\nStart with {words}."
 
 
 def _read_plan(plan: str) -> tuple[str, dict[str, int]]:

@@ -11,12 +11,12 @@ from targets.protocol import FixtureResult
 
 CALL_LIMIT_S: Final = 10.0
 _SETUP_LIMIT_S: Final = 60.0
-_POISONS: Final = (0xFF, 0x7F)
+POISONS: Final = (0xFF, 0x7F)
 """NaN in every float format; then huge finite values."""
 
 _STEPS: Final = tuple(
     Step(arm=0, copy=i, variant=i, room=i, poison=poison, report=True)
-    for i, poison in enumerate(_POISONS)
+    for i, poison in enumerate(POISONS)
 )
 
 

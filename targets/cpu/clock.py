@@ -38,7 +38,7 @@ def clock_fault(
         outputs: bytes that the harness prepares before a launch.
     """
     own = [x for step, x in zip(steps, launches, strict=True) if step.arm == arm]
-    claimed = median(x.ended_s - x.begun_s for x in own)
+    claimed = median(x.claimed_s for x in own)
     if not all(x.announced_s <= x.begun_s <= x.ended_s for x in own):
         return MeasureFailed(arm, "its clock was changed: times run backwards")
     if claimed <= 0 or weights / claimed > _MAX_RATE:
@@ -62,6 +62,5 @@ def _unclaimed_s(steps: Sequence[Step], launches: Sequence[Launch]) -> dict[int,
         is_last = i + 1 == len(steps)
         plain = not (step.report or is_last or steps[i + 1].probe)
         until_s = launches[i + 1].seen_start_s if plain else launch.seen_end_s
-        unclaimed = until_s - launch.seen_start_s - (launch.ended_s - launch.begun_s)
-        gone.setdefault(step.arm, []).append(unclaimed)
+        gone.setdefault(step.arm, []).append(until_s - launch.seen_start_s - launch.claimed_s)
     return gone

@@ -6,7 +6,12 @@ from typing import Final
 from targets.cpu.gate import SOURCE_NAME
 from targets.protocol import BuildFailed
 
-_ERROR: Final = re.compile(r"(?:(\S+?):(\d+):(?:\d+:)? )?(?:fatal )?error: (.*)")
+_ERROR: Final = re.compile(
+    r"^(?:([^\s:]+):(?:(\d+):(?:\d+:)?)? )?(?:fatal )?error: "
+    r"(?!ld returned|linker command)(.{,1000})",
+    re.MULTILINE,
+)
+"""Only from the begin of a line, and so far: sources with endless words are printed as well."""
 _QUOTED: Final = re.compile(r"['`\"]([^'\"]*)['\"]")
 _LINKER: Final = re.compile(r"(?:undefined reference|undefined symbol|multiple definition)[^\n]*")
 
@@ -15,7 +20,7 @@ def failure(printed: str, source: str) -> BuildFailed:
     """Describe a failed compilation.
 
     Args:
-        printed: all that the compiler printed, paths of this machine removed.
+        printed: what the compiler printed, paths of this machine removed.
         source: what it read.
     """
     if not (found := _ERROR.search(printed)):

@@ -40,9 +40,9 @@ _PRAGMAS: Final = re.compile(
 _FORBIDDEN: Final = re.compile(
     r"\b(?:"
     r"_*(?:asm|constructor|destructor|ifunc|alias|weakref|section|naked|cleanup|optimize)_*"
-    r"|_Pragma|_Thread_local|__thread|__has_(?:include|embed)\w*"
+    r"|_Pragma|_Thread_local|__thread|__seg_[fg]s|_*address_space_*|__has_(?:include|embed)\w*"
     r"|__builtin_(?:thread_pointer|set_thread_pointer|return_address|frame_address|apply\w*"
-    r"|extract_return_addr|eh_return\w*|longjmp|setjmp|dwarf\w*)"
+    r"|extract_return_addr|eh_return\w*|longjmp|setjmp|dwarf\w*|(?:arm|aarch64)_[rw]sr\w*)"
     r"|\w*(?:[fg]sbase|mxcsr|[gs]etcsr|(?:rd|wr)pkru|rdtsc)\w*"
     r")\b"
 )
@@ -96,7 +96,10 @@ def source_fault(source: str) -> BuildFailed | None:
 
 def preprocessed_fault(text: str) -> BuildFailed | None:
     """Check what the candidate's own lines became after preprocessing (tokens may be pasted)."""
-    for line in _own_lines(text):
+    lines = list(_own_lines(text))
+    if not lines:
+        return _refuse("nothing after preprocessing", "no line of the source is left", "")
+    for line in lines:
         stripped = line.strip()
         if stripped.startswith("#pragma"):
             fault = _pragma_fault(stripped, stripped[len("#pragma") :])

@@ -115,7 +115,8 @@ Rules:
   <arm_neon.h> (ARM).
 - No inline assembly, no writable static data, no threads, no system calls; of the C library only
   memcpy, memset, memmove and the functions of <math.h>.
-- No state is kept between calls; the content of scratch is undefined when a call starts.
+- No state is kept between calls; scratch and the stack, which has 512 KiB, are overwritten before
+  each.
 - Read-only buffers must not be written, and nothing may be read or written outside the buffers.
 - Compiler flags are fixed, without fast-math: the compiler does not reorder sums.
 """

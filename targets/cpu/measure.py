@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from targets.cpu.check import judge
+from targets.cpu.check import POISONS, judge
 from targets.cpu.clock import clock_fault
 from targets.cpu.image import Image, image, n_copies, rotation_bytes
 from targets.cpu.job import Launch, Step, Transcript, run_job
@@ -16,7 +16,6 @@ from targets.cpu.kernels import Kernel
 from targets.protocol import Measured, MeasureFailed, Run
 
 _N_VARIANTS: Final = 3
-_POISONS: Final = (0xFF, 0x7F)
 
 
 def measure(
@@ -99,7 +98,7 @@ def _steps(
                     copy=i % n_stored,
                     variant=(run + launch) % _N_VARIANTS,
                     room=0,
-                    poison=_POISONS[i % 2],
+                    poison=POISONS[i % len(POISONS)],
                     probe=launch == 0 and run % group == 0,
                     report=last and checked[arm],
                 )
@@ -123,13 +122,9 @@ def _margins(
     return tuple(worst)
 
 
-def _claimed_s(launch: Launch) -> float:
-    return launch.ended_s - launch.begun_s
-
-
 def _timed(schedule: Sequence[int], runs: Sequence[Sequence[Launch]]) -> tuple[Run, ...]:
     timed, probe_s = [], 0.0
     for arm, run in zip(schedule, runs, strict=True):
         probe_s = run[0].probe_s if run[0].probe_s is not None else probe_s
-        timed.append(Run(arm, tuple(_claimed_s(launch) for launch in run), probe_s))
+        timed.append(Run(arm, tuple(launch.claimed_s for launch in run), probe_s))
     return tuple(timed)

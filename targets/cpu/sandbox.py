@@ -25,6 +25,8 @@ COMPILE_WALL_S: Final = 60.0
 _COMPILE_CPU_S: Final = 60
 _COMPILE_SPACE: Final = 4 << 30
 _COMPILE_FILE: Final = 64 << 20
+MAX_PRINTED: Final = 256 << 10
+"""Bytes of a compiler's output that are looked at."""
 _COMPILE_PROCESSES: Final = 4096
 """The kernel counts all processes of the user, so this bounds a fork bomb and nothing else."""
 
@@ -112,7 +114,8 @@ def run_compiler(arguments: Sequence[str], folder: Path) -> Printed:
     """Run the compiler confined to the system's files and ``folder``, as working directory.
 
     Returns:
-        Its exit status and all that it printed, without paths of this machine.
+        Its exit status and the first `MAX_PRINTED` bytes that it printed, without paths of this
+        machine.
 
     Raises:
         TargetError: the kernel refuses to confine it.
@@ -131,27 +134,28 @@ def run_compiler(arguments: Sequence[str], folder: Path) -> Printed:
 
 
 def _finish(command: Sequence[str], folder: Path) -> Printed:
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=_environment(folder),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    ) as process:
+    # Into a file, whose size the confinement limits: warnings on long lines come to gigabytes.
+    with tempfile.TemporaryFile() as printed:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=_environment(folder),
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         try:
-            text, _ = process.communicate(timeout=COMPILE_WALL_S)
+            process.wait(COMPILE_WALL_S)
         except subprocess.TimeoutExpired:
             return Printed(None, "")
         finally:
             kill_group(process)
-        return Printed(process.returncode, text)
+        printed.seek(0)
+        return Printed(process.returncode, printed.read(MAX_PRINTED).decode("utf-8", "replace"))
 
 
-def kill_group(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
+def kill_group(process: subprocess.Popen[bytes]) -> None:
     """End a process that leads its own session, and everything that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

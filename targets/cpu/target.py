@@ -38,8 +38,7 @@ class CpuTarget:
         if preset not in PRESETS:
             raise TargetError(f"unknown preset {preset!r}; use one of {', '.join(PRESETS)}")
         self._preset = preset
-        self._catalogue = CpuCatalogue(preset, features())
-        self.catalogue: Catalogue = self._catalogue
+        self.catalogue: Catalogue = CpuCatalogue(features())
 
     def kernels(self) -> tuple[str, ...]:
         """Names of the kernels it knows."""
@@ -71,8 +70,7 @@ class CpuTarget:
     def card(self, kernel: str) -> Card:
         """Describe a kernel."""
         chosen = self._kernel(kernel)
-        n_designs = self._catalogue.n_designs(kernel)
-        return Card(task(chosen), chosen.weight_bytes, n_designs)
+        return Card(task(chosen), chosen.weight_bytes)
 
     def sources(self, kernel: str) -> Sources:
         """Return the baseline, both canaries and the load-only variants."""

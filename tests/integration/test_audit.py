@@ -15,6 +15,7 @@ from events.errors import LogError
 from events.log import LOG_NAME, Entry, EventLog, read
 from events.vocabulary import (
     AnyEvent,
+    BoundMeasured,
     CandidateAccepted,
     CandidateProposed,
     CandidateScreened,
@@ -23,6 +24,8 @@ from events.vocabulary import (
     PairsMeasured,
     Record,
     RoleReplied,
+    RunResumed,
+    TurnAssigned,
 )
 from scripts.audit import main
 from tests.support.runs import begin, campaign
@@ -137,6 +140,71 @@ def test_a_reply_that_says_something_else_is_found(run: Path) -> None:
     assert (at, "the reply does not say what it was read as") in [
         (f.seq, f.problem) for f in findings(copy)
     ]
+
+
+def test_every_field_of_a_reading_is_checked(run: Path) -> None:
+    """The move says what was tried, so a role would be told something else."""
+
+    def other(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, RoleReplied)
+        return event.model_copy(update={"outcome": event.outcome.model_copy(update={"move": "x"})})
+
+    copy, at = forged(run, RoleReplied, other)
+
+    assert (at, "the reply does not say what it was read as") in [
+        (f.seq, f.problem) for f in findings(copy)
+    ]
+
+
+@pytest.mark.parametrize(
+    "samples", [b"[1]", b"[", b'[{"arm": 1e999, "launches_s": [], "probe_s": 0}]', b"[" * 100_000]
+)
+def test_samples_that_cannot_be_read_are_a_finding(run: Path, samples: bytes) -> None:
+    """Audit looks at what somebody else may have written, and goes on."""
+    sha = Blobs(run).put(samples)
+    copy, at = forged(run, PairsMeasured, lambda event: event.model_copy(update={"samples": sha}))
+
+    assert any(f.seq == at and "samples cannot be used" in f.problem for f in findings(copy))
+
+
+def test_a_launch_without_times_is_a_finding(run: Path) -> None:
+    """There is no median of nothing."""
+    first = next(r.event for r in read(run) if isinstance(r.event, PairsMeasured))
+    runs = json.loads(Blobs(run).get(first.samples))
+    runs[2]["launches_s"] = []
+    sha = Blobs(run).put(json.dumps(runs).encode())
+    copy, at = forged(run, PairsMeasured, lambda event: event.model_copy(update={"samples": sha}))
+
+    assert any(f.seq == at and "samples cannot be used" in f.problem for f in findings(copy))
+
+
+def test_a_request_about_nothing_is_a_finding(run: Path) -> None:
+    """A parent that does not exist cannot be looked up, and is told."""
+
+    def orphaned(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, TurnAssigned)
+        return event.model_copy(update={"parent": 999})
+
+    copy, at = forged(run, TurnAssigned, orphaned)
+
+    assert at in [f.seq for f in findings(copy)]
+    assert any("999" in f.problem for f in findings(copy) if f.seq > at)
+
+
+def test_fencing_tokens_may_begin_again_with_a_resumption(run: Path) -> None:
+    """The lease lives in a folder that a restarted machine empties."""
+    records = list(read(run))
+    n = next(i for i, r in enumerate(records) if isinstance(r.event, PairsMeasured)) + 1
+    mark = RunResumed(versions={}, toolchain={"compiler": "fake 1.0"})
+    records.insert(n, Record(seq=n, time_ns=0, actor="director", event=mark))
+    later = False
+    for i, r in enumerate(records):
+        if later and isinstance(r.event, PairsMeasured | BoundMeasured):
+            event = r.event.model_copy(update={"token": r.event.token - 1})
+            records[i] = r.model_copy(update={"event": event})
+        later = later or i == n
+
+    assert not any("lease token" in f.problem for f in audit(records, Blobs(run).get, LogError))
 
 
 def test_a_source_that_no_reply_holds_is_found(run: Path) -> None:

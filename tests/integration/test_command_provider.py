@@ -12,7 +12,7 @@ from targets.protocol import Ask
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
 
-ASK = Ask("qkv", "architect", "design", "", "", frozenset(), "", 1)
+ASK = Ask("qkv", "design", "", "", frozenset(), "", 1)
 
 
 def agent(folder: Path, script: str, timeout_s: float = 20.0) -> CommandProvider:

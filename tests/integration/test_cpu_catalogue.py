@@ -54,7 +54,7 @@ def test_every_step_from_the_last_design_is_right(kernel: str) -> None:
     source = _available(kernel)[-1].source(kernel, {"ROWS": 4, "PREFETCH": 512})
     tried: frozenset[str] = frozenset()
     while True:
-        ask = Ask(kernel, "optimizer", "step", source, "", tried, "", 1)
+        ask = Ask(kernel, "step", source, "", tried, "", 1)
         step = parse("step", TARGET.catalogue.reply(ask), source)
         if not isinstance(step, SourceText):
             break

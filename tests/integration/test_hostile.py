@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from targets.cpu.baselines import baseline
-from targets.cpu.build import build, compile_ungated
+from targets.cpu.build import MAX_SHOWN, build, compile_ungated
 from targets.cpu.canaries import canary_wrong
 from targets.cpu.check import check
 from targets.cpu.kernels import kernel
 from targets.cpu.measure import measure
-from targets.cpu.sandbox import isolation
+from targets.cpu.sandbox import MAX_PRINTED, isolation
 from targets.protocol import BuildFailed, Built, MeasureFailed
 
 pytestmark = pytest.mark.device
@@ -172,6 +172,7 @@ BODIES = {
     "nothing": ("", "differs by"),
     "not finite": ("for (int i = 0; i < H; i++) a->residual[i] = 0x7fc0;", "not finite"),
     "leave": ("ask(SYS_exit_group, 0, 0, 0, 0, 0, 0);", "ended early"),
+    "leave like the runner": ("ask(SYS_exit_group, 40, 0, 0, 0, 0, 0);", "ended early"),
 }
 
 
@@ -223,6 +224,29 @@ def test_a_remembered_output_is_caught() -> None:
     detail = _verdict(replay)
     assert "differs by" in detail
     assert "second launch" in detail
+
+
+def test_nothing_is_remembered_on_the_stack() -> None:
+    """A kernel that finds its last output there could leave out the weights; no gate sees that."""
+    remember = (
+        HONEST.replace(DEFINITION, "static void honest(const struct args *a)")
+        + f"""
+    static __attribute__((noinline)) int seen_before(int depth) {{
+        volatile int room[4096];
+        int seen = room[0] == 0x5eed;
+        room[0] = 0x5eed;
+        return (depth > 1 && seen_before(depth - 1)) | seen;
+    }}
+    {DEFINITION} {{
+        honest(a);
+        a->residual[0] ^= seen_before(30) ? 0x8000 : 0;
+    }}"""
+    )
+    built = build(KERNEL, remember)
+    assert isinstance(built, Built)
+
+    (result,) = check(KERNEL, built.artifact, [1])
+    assert result.passed, result.detail
 
 
 def test_the_arm_that_is_to_blame_is_named() -> None:
@@ -299,6 +323,16 @@ def test_diagnostics_do_not_show_a_users_file(tmp_path: Path) -> None:
 
     assert isinstance(built, BuildFailed)
     assert "swordfish" not in built.diagnostics
+
+
+def test_a_flood_of_diagnostics_is_cut() -> None:
+    """The compiler prints a line of code again for each warning on it."""
+    flood = "".join(f"int v{i};" for i in range(12_000)) + f"{'w' * 9000} = 1;"
+    built = build(KERNEL, f'#include "kernel.h"\n{DEFINITION} {{ {flood} }}')
+
+    assert isinstance(built, BuildFailed)
+    assert len(built.diagnostics) <= MAX_PRINTED
+    assert len(built.signature) + len(built.snippet) <= 2 * MAX_SHOWN
 
 
 WORKER = """

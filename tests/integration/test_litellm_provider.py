@@ -16,7 +16,7 @@ from targets.protocol import Ask
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's and its dependencies' own
 
-ASK = Ask("qkv", "architect", "design", "", "", frozenset(), "", 1)
+ASK = Ask("qkv", "design", "", "", frozenset(), "", 1)
 KEY = "sk-very-secret"
 SLACK_S = 1.5
 """Beyond the deadline: a busy machine may wake the waiting thread late."""

@@ -13,6 +13,7 @@ import pytest
 
 from events.log import EventLog, read
 from events.projections.state import replay
+from scripts import report
 from scripts.run import main
 from targets.protocol import Sources
 from tests.support.fake_target import BASE, FakeTarget
@@ -121,8 +122,12 @@ def test_an_interrupt_stops_at_a_safe_point_and_the_run_goes_on_later(
     assert replay(read(Path("r"))).ledger.jobs == 9
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
+    assert report.main(["r"]) == 0
+    assert "run_resumed" not in kinds(Path("r"))
+
     assert main(["r", "--local"]) == 0
     assert "run_resumed" in kinds(Path("r"))
+    assert "no final pairs yet" not in Path("r/report.html").read_text()
     assert replay(read(Path("r"))).finished is not None
 
 

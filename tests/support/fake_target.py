@@ -102,7 +102,7 @@ class FakeTarget:
 
     def card(self, kernel: str) -> Card:
         """Describe a kernel."""
-        return Card(task=f"make {kernel} fast", weight_bytes=1000, n_designs=len(DESIGNS))
+        return Card(task=f"make {kernel} fast", weight_bytes=1000)
 
     def sources(self, kernel: str) -> Sources:
         """Baseline, canaries and bounds."""

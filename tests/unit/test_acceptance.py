@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from benchmarks.acceptance import MODELS, cross_check, false_accepts, null_effects
+from benchmarks.noise import MODELS
+from benchmarks.repeated import cross_check, false_accepts, null_effects
 from decisions.acceptance import SENTINEL_LIMIT, Verdict, judge, sentinel
 from decisions.capital import DEFAULT, FLOOR, MIN_AA, Scale, capital, effect_of, reaches, scale
 from decisions.coins import coins, secret_int
@@ -281,6 +282,15 @@ def test_a_candidate_without_a_verdict_is_parked_at_the_limit() -> None:
     said = judge(measured([-2.0] * 9), QUIET, few, LOWEST)
     assert said.outcome == "park"
     assert "within 9 pairs" in said.reason
+
+
+def test_recorded_figures_have_nine_digits() -> None:
+    """The last bits of tanh, log and exp are the C library's; audit may run on another one."""
+    said = verdict([-0.5, -0.4, 0.123456789123])
+    noise = scale(measured([0.1, -0.3, 0.7, 0.123456789123]))
+
+    for figure in (said.capital, noise.pair, noise.slot, next_price(Price(0.003), 3, 10).value):
+        assert figure == float(f"{figure:.9g}")
 
 
 def test_every_candidate_gets_its_first_pair() -> None:

@@ -43,6 +43,27 @@ def test_device_seconds_are_reserved_before_a_job(tmp_path: Path) -> None:
     assert all(len(ledger.final) == 6 for ledger in state.ledger.kernels.values())
 
 
+@pytest.mark.parametrize("device_s", range(30, 90, 7))
+def test_a_first_accept_at_the_last_moment_is_paid_for(tmp_path: Path, device_s: int) -> None:
+    """The final pairs of a kernel are kept in reserve before anything is accepted for it."""
+    state = begin(tmp_path, limited(Budget(device_s=device_s)), clock=SlowClock())
+
+    assert state.finished is not None
+    assert state.spending.settled.device_s <= device_s
+
+
+def test_a_kernel_that_was_never_measured_ends_with_its_baseline(tmp_path: Path) -> None:
+    """The figures of a run that stopped at once name a candidate that exists."""
+    state = begin(tmp_path, limited(Budget(wall_s=0.001)))
+
+    assert state.finished is not None
+    for branch in state.tree.branches.values():
+        assert branch.finished is not None
+        assert branch.incumbent is None
+        assert branch.finished.best == branch.baseline
+        assert branch.finished.reason == "no candidate was accepted"
+
+
 def test_a_device_budget_below_one_job_claims_nothing(tmp_path: Path) -> None:
     """A run that cannot measure anything ends at once, with a speed-up of 1."""
     state = begin(tmp_path, limited(Budget(device_s=0.5)), clock=SlowClock())

@@ -1,5 +1,6 @@
 """The command line: quick to answer, and no traceback for what a user can do wrong."""
 
+import errno
 import io
 import itertools
 import json
@@ -114,6 +115,8 @@ def test_a_reader_that_leaves_is_no_traceback(run: Path) -> None:
         (LogMissingError(Path("r/events.log")), 2),
         (LogWriteError(Path("r"), "disk full"), 1),
         (LogCorruptError(Path("r/events.log"), 5, 1, "checksum"), 1),
+        (PermissionError(errno.EACCES, "Permission denied", "r/events.log"), 2),
+        (OSError(errno.ENOSPC, "No space left on device"), 1),
     ],
 )
 def test_what_a_user_or_a_disk_does_wrong_is_one_line(

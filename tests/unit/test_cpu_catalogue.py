@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from decisions.replies import PlanText, SourceText, Task, parse
-from events.vocabulary import Analysis, Nothing, Review
+from decisions.replies import PlanText, SourceText, parse
+from events.vocabulary import Analysis, Nothing, Review, Task
 from targets.cpu.baselines import baseline
 from targets.cpu.bounds import PREFETCHES, STREAMS, bound_sources
 from targets.cpu.catalogue import CpuCatalogue
@@ -13,12 +13,12 @@ from targets.cpu.kernels import KERNELS, kernel
 from targets.protocol import Ask, TargetError
 
 ALL = frozenset[str]().union(*(d.needs for designs in DESIGNS.values() for d in designs))
-CATALOGUE = CpuCatalogue("small", ALL)
+CATALOGUE = CpuCatalogue(ALL)
 QKV, ATTENTION, FEEDFORWARD = KERNELS
 
 
 def _ask(kernel: str, task: Task, **changes: object) -> Ask:
-    ask = Ask(kernel, "any", task, "", "", frozenset(), "", 1)
+    ask = Ask(kernel, task, "", "", frozenset(), "", 1)
     return replace(ask, **changes)  # type: ignore[arg-type]
 
 
@@ -46,7 +46,7 @@ def _all_steps(kernel: str, source: str, bottleneck: str = "", seed: int = 1) ->
 def test_every_design_is_proposed_once_and_can_be_implemented(kernel: str) -> None:
     """A plan is all that passes from architect to implementer; then there is nothing left."""
     moves: list[str] = []
-    for _ in range(CATALOGUE.n_designs(kernel)):
+    for _ in CATALOGUE.designs(kernel):
         reply = CATALOGUE.reply(_ask(kernel, "design", tried=frozenset(moves)))
         plan = parse("design", reply, "")
         assert isinstance(plan, PlanText), plan
@@ -56,7 +56,7 @@ def test_every_design_is_proposed_once_and_can_be_implemented(kernel: str) -> No
         assert made.source.strip() == _source(kernel, made.move.removeprefix("design:")).strip()
         moves.append(plan.move)
 
-    assert len(set(moves)) == CATALOGUE.n_designs(kernel) >= 10
+    assert len(set(moves)) == len(CATALOGUE.designs(kernel)) >= 10
     last = parse("design", CATALOGUE.reply(_ask(kernel, "design", tried=frozenset(moves))), "")
     assert isinstance(last, Nothing)
 
@@ -64,7 +64,7 @@ def test_every_design_is_proposed_once_and_can_be_implemented(kernel: str) -> No
 def test_designs_are_chosen_by_the_processors_features() -> None:
     """One that the processor cannot run would only waste a build; some run on every processor."""
     counts = [
-        CpuCatalogue("small", frozenset(features)).n_designs(QKV)
+        len(CpuCatalogue(frozenset(features)).designs(QKV))
         for features in ((), ("avx2", "fma", "f16c"), ALL)
     ]
 
@@ -132,7 +132,7 @@ def test_a_reply_depends_on_what_is_asked_alone(task: Task) -> None:
     source = _source(QKV, "vectors")
     ask = _ask(QKV, task, incumbent_source=source, plan="vectors {}", seed=3)
 
-    assert CATALOGUE.reply(ask) == CpuCatalogue("small", ALL).reply(ask)
+    assert CATALOGUE.reply(ask) == CpuCatalogue(ALL).reply(ask)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -156,7 +156,7 @@ def test_the_review_lets_everything_pass() -> None:
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
     """A misspelt kernel or task is the caller's mistake."""
     with pytest.raises(TargetError, match="decoder_feedforward"):
-        CATALOGUE.n_designs("decoder")
+        CATALOGUE.designs("decoder")
     with pytest.raises(TargetError, match="review"):
         CATALOGUE.reply(replace(_ask(QKV, "review"), task="revue"))
 
@@ -172,3 +172,20 @@ def test_bounds_read_every_weight_buffer(name: str) -> None:
         for buffer in chosen.buffers:
             part = f"a->{buffer.name}, {buffer.n_bytes}, total"
             assert (part in source) == (buffer.part == "weight")
+
+
+def test_designs_come_again_with_what_steps_have_tuned() -> None:
+    """A design that lost untuned to a tuned one gets the same parameters."""
+    designs = CATALOGUE.designs(FEEDFORWARD)
+    shuffle = next(d for d in designs if d.name == "shuffle")
+    tried = frozenset(f"design:{d.name}" for d in designs) | {"design:table ROWS=4"}
+    best = designs[-1].source(FEEDFORWARD, {"ROWS": 4, "PREFETCH": 512})
+    ask = replace(_ask(FEEDFORWARD, "design"), incumbent_source=best, tried=tried)
+
+    plan = parse("design", CATALOGUE.reply(ask), "")
+    assert isinstance(plan, PlanText)
+    draft = parse("implement", CATALOGUE.reply(replace(ask, task="implement", plan=plan.plan)), "")
+
+    assert isinstance(draft, SourceText)
+    assert draft.move == plan.move == "design:shuffle ROWS=4 PREFETCH=512"
+    assert draft.source == shuffle.source(FEEDFORWARD, {"ROWS": 4, "PREFETCH": 512})

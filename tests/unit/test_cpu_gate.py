@@ -1,8 +1,16 @@
+import time
+
 import pytest
 
 from targets.cpu.clock import clock_fault
 from targets.cpu.diagnostics import failure
-from targets.cpu.gate import artifact_fault, normalize, preprocessed_fault, source_fault
+from targets.cpu.gate import (
+    MAX_SOURCE_BYTES,
+    artifact_fault,
+    normalize,
+    preprocessed_fault,
+    source_fault,
+)
 from targets.cpu.job import Launch, Step
 from targets.cpu.toolchain import compiler
 from targets.protocol import TargetError
@@ -35,6 +43,15 @@ HONEST = '#include "kernel.h"\nvoid kernel(const struct args *a) { a->y[0] = 1; 
         ('__attribute__((section(".text"))) int x;', "gate: section not allowed"),
         ("void *f(void) { return __builtin_return_address(0); }", "gate: builtin_return_address"),
         ("static __thread int n;", "gate: thread not allowed"),
+        ("long f(void) { return *(__seg_fs long *)0; }", "gate: seg_fs not allowed"),
+        ("int __attribute__((address_space(257))) *p;", "gate: address_space not allowed"),
+        ("long f(void) { return __builtin_arm_rsr64(0); }", "gate: builtin_arm_rsr64 not allowed"),
+        ("#if 0\n' /*\n#endif\n#include <unistd.h>\n/* */", "gate: include not allowed"),
+        ("char q = '\"'; int f(void) { asm(\"\"); } char r = '\"';", "gate: asm not allowed"),
+        ('char *s = "\v"; int f(void) { asm(""); } char *t = "";', "gate: asm not allowed"),
+        ('char *s = R"(" /* )";\n#include <unistd.h>\n/* */', "gate: raw string"),
+        ("// one line\r#include <unistd.h>", "gate: carriage return in source"),
+        ("\ufeff#include <unistd.h>", "gate: byte order mark in source"),
         ("int x;\0", "gate: NUL in source"),
         ("/" * 300_000, "gate: source too large"),
     ],
@@ -58,11 +75,34 @@ def test_a_source_that_breaks_a_rule_is_refused_by_name(line: str, signature: st
         'const char *s = "asm /* no comment */";',
         '#if defined(__AVX512F__) && 1\n#else\n#error "no"\n#endif',
         "#",
+        'char *s = "R", c = \'"\'; // R"',
+        "int x;\r\nint y;",
     ],
 )
 def test_a_source_that_keeps_the_rules_passes(line: str) -> None:
     """A gate that refuses honest work costs designs."""
     assert source_fault(HONEST + line + "\n") is None
+
+
+def test_a_preprocessed_text_without_own_lines_is_refused() -> None:
+    """A compiler that marks lines in another way must not switch the check off."""
+    fault = preprocessed_fault('# 1 "/elsewhere/kernel.c"\nasm("nop");\n')
+
+    assert fault is not None
+    assert fault.signature == "gate: nothing after preprocessing"
+
+
+@pytest.mark.parametrize("text", ["/* ", '"\\"', "'\\'", "\\ ", "a"])
+def test_no_source_makes_the_gate_slow(text: str) -> None:
+    """It runs outside of the sandbox and its limits, in the processes that everything waits for."""
+    source = text * (MAX_SOURCE_BYTES // len(text))
+    began = time.process_time()
+    normalize(source)
+    source_fault(source)
+    preprocessed_fault(f'# 1 "kernel.c"\n{source}')
+    failure(f"{source}\nkernel.c:1:1: error: {source}\n", source)
+
+    assert time.process_time() - began < 5.0
 
 
 def test_tokens_pasted_by_the_preprocessor_are_seen() -> None:
@@ -99,6 +139,15 @@ def test_errors_of_one_class_have_one_signature() -> None:
 
     assert first.signature == second.signature == "error: '_' undeclared here"
     assert first.snippet == "y = foo;"
+
+
+def test_a_failed_link_is_classed_by_what_is_missing() -> None:
+    """The compiler's own last word only says that its linker failed."""
+    printed = (
+        "/usr/bin/ld: undefined reference to `foo'\ncollect2: error: ld returned 1 exit status\n"
+    )
+
+    assert failure(printed, "").signature == "link: undefined reference to '_'"
 
 
 def _launches(claimed_s: float, true_s: float, n: int = 20) -> list[Launch]:

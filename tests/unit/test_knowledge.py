@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from actors.keeper import KeeperActor
 from actors.messages import Command
-from events.vocabulary import FactLearned, LearningRequested, RuleRef, RunInterrupted
+from events.vocabulary import FactLearned, LearningRequested, RunInterrupted
 from knowledge.claims import bound_claim, bound_figures, noise_claim, toolchain_digest
 from knowledge.rules import Derivation, learn, occurs, violated
-from targets.protocol import Sources, Target
+from targets.protocol import Target
 
 SHA = {name: f"{number:064x}" for number, name in enumerate(("diagnostics", "source", "good"))}
 
@@ -27,17 +27,16 @@ class OneLineTarget:
         """Remove spacing."""
         return " ".join(source.split())
 
-    def sources(self, kernel: str) -> Sources:
-        """Return a baseline."""
-        return Sources("base_call();", "", "", {})
-
 
 def keeper() -> KeeperActor:
     return KeeperActor(cast("Target", OneLineTarget()))
 
 
-def rule(snippet: str) -> RuleRef:
-    return RuleRef(fact=3, signature="s", snippet=snippet)
+def rules(*snippets: str) -> dict[int, FactLearned]:
+    return {
+        n: FactLearned(kernel="k", topic="rule", claim="", snippet=snippet, toolchain="")
+        for n, snippet in enumerate(snippets, start=3)
+    }
 
 
 def rule_fact(snippet: str, source: str, good: str = "") -> FactLearned:
@@ -78,12 +77,11 @@ def test_a_failed_build_gives_a_rule_with_the_toolchain_that_refused_it() -> Non
         ("){};[]", "", "no offending text"),
         ("elsewhere", "", "not in the source"),
         ("vdot8", "y = vdot8;", "in a source that builds"),
-        ("base_call", "", "in a source that builds"),
     ],
 )
 def test_a_doubtful_snippet_is_a_claim_and_no_rule(snippet: str, good: str, doubt: str) -> None:
     """A wrong rule would refuse good candidates for the rest of the run."""
-    fact = rule_fact(snippet, "x = vdot8; for (;;) {}  ){};[] base_call();", good)
+    fact = rule_fact(snippet, "x = vdot8; for (;;) {}  ){};[]", good)
 
     assert fact.snippet == ""
     assert doubt in fact.claim
@@ -92,10 +90,10 @@ def test_a_doubtful_snippet_is_a_claim_and_no_rule(snippet: str, good: str, doub
 
 def test_a_rule_matches_whole_words() -> None:
     """``dot4`` is refused, ``dot48`` and ``my_dot4`` are other names."""
-    rules = [rule("nope"), rule("dot4"), rule("dot4(")]
+    known = rules("nope", "dot4", "dot4(")
 
-    assert violated(rules, "x = dot4(a);") == rules[1]
-    assert violated(rules, "x = dot48(a) + my_dot4;") is None
+    assert violated(known, "x = dot4(a);") == 4
+    assert violated(known, "x = dot48(a) + my_dot4;") is None
 
 
 @given(st.text(max_size=12), st.text(max_size=40), st.lists(st.text(max_size=40), max_size=4))
@@ -106,9 +104,9 @@ def test_no_rule_refuses_a_source_known_to_build(
     derived = learn(snippet, source, known_good)
 
     if derived.snippet:
-        known = rule(derived.snippet)
-        assert violated([known], source) == known
-        assert all(violated([known], good) is None for good in known_good)
+        known = rules(derived.snippet)
+        assert violated(known, source) == 3
+        assert all(violated(known, good) is None for good in known_good)
     else:
         assert derived.doubt
 

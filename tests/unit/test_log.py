@@ -30,7 +30,7 @@ from events.errors import (
     LogSchemaError,
     LogWriteError,
 )
-from events.log import LOG_NAME, MARK_NAME, Entry, EventLog, read, read_head
+from events.log import LOG_NAME, MARK_NAME, Entry, EventLog, read, read_all, read_head
 from events.vocabulary import (
     LogRepaired,
     MeasurementRequested,
@@ -193,7 +193,8 @@ def test_the_head_names_the_whole_history(tmp_path: Path) -> None:
         for text in "ab":
             log.append([entry(text)])
             heads.append(log.head)
-        assert read_head(tmp_path) == heads[-1]
+            assert read_head(tmp_path) == heads[-1]
+            assert read_all(tmp_path) == (list(read(tmp_path)), heads[-1])
 
     assert len(set(heads)) == 3
     with EventLog.open(tmp_path, clock) as log:

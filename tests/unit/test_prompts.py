@@ -36,6 +36,15 @@ def prompt(name: str, texts: Texts = TEXTS, brief: Brief = BRIEF) -> Prompt:
     return render(role, task, brief, texts=texts, toolchain=TOOLCHAIN)
 
 
+def test_only_the_beginning_of_a_long_reply_is_shown_again() -> None:
+    """A repair turn must not cost more than was reserved for it."""
+    texts = Texts(source="int best;", complaint="<plan> is missing", previous="x" * 1_000_000)
+    text = prompt("architect_design", texts).text
+
+    assert 40_000 < len(text) < 50_000
+    assert "x\n[and so on]\n```" in text
+
+
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_every_prompt_shows_the_state_in_one_order(name: str) -> None:
     """What changes least comes first, so that a provider's prompt cache can hold it."""

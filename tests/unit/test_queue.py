@@ -3,6 +3,7 @@
 import itertools
 from pathlib import Path
 
+from decisions.plan import decide
 from events.log import read
 from events.projections.state import State
 from events.vocabulary import MeasurementRequested, ScreeningRequested
@@ -24,6 +25,28 @@ def test_nothing_is_screened_while_a_shared_host_measures(tmp_path: Path) -> Non
 
     assert n_jobs > 20
     assert state.finished
+
+
+def test_the_final_pairs_wait_for_screening_on_a_shared_host(tmp_path: Path) -> None:
+    """The figures that people copy are taken on a quiet machine as well."""
+    begin(tmp_path, campaign(max_candidates=6), FakeTarget(shares_host=True))
+    state = State()
+    for record in read(tmp_path):
+        if isinstance(record.event, MeasurementRequested) and record.event.purpose == "final":
+            break
+        state.apply(record)
+    examined = state.seq + 1
+    request = ScreeningRequested(
+        candidate=9, kernel="alpha", source="0" * 64, twin=None, fixture_seeds=()
+    )
+    state.pending[examined] = request
+    waits = decide(state)
+    del state.pending[examined]
+    due = decide(state)
+
+    assert waits is None
+    assert due is not None
+    assert due.event == record.event
 
 
 def test_a_device_of_its_own_measures_beside_screening(tmp_path: Path) -> None:

@@ -14,10 +14,9 @@ from decisions.replies import (
     MAX_SOURCE_BYTES,
     PlanText,
     SourceText,
-    Task,
     parse,
 )
-from events.vocabulary import Analysis, Complaint, Nothing, Review
+from events.vocabulary import Analysis, Complaint, Nothing, Review, Task
 
 PARENT = "#define ROWS 4\nfor (;;) { a(); }\nfor (;;) { b(); }\n"
 WHY = "<hypothesis>Fewer loads, 2x.</hypothesis>"

@@ -46,6 +46,11 @@ class Design:
     whole: bool = False
     """The core goes over all rows itself."""
 
+    def start(self, kernel: str) -> dict[str, int]:
+        """Return the parameters that it starts from in a kernel."""
+        gelu = {"ERF_POLYNOMIAL": 0} if kernel == "decoder_feedforward" else {}
+        return {**self.knobs, **gelu}
+
     def source(self, kernel: str, knobs: Mapping[str, int]) -> str:
         """Return the C source for a kernel.
 
@@ -54,8 +59,7 @@ class Design:
             knobs: values that differ from the design's own; others are ignored.
         """
         feedforward = kernel == "decoder_feedforward"
-        own = {**self.knobs, **({"ERF_POLYNOMIAL": 0} if feedforward else {})}
-        values = {name: knobs.get(name, value) for name, value in own.items()}
+        values = {name: knobs.get(name, value) for name, value in self.start(kernel).items()}
         rows = [] if self.whole else ["rows_f4.c" if feedforward else "rows_f8.c"]
         parts = ["common.c", self.core, *rows, f"{kernel}.c"]
         return "\n".join([self._head(values), *map(_fragment, parts)])

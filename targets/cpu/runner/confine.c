@@ -25,8 +25,6 @@
 
 /* ---- limits ---------------------------------------------------------------------------- */
 
-enum { STACK_BYTES = 8 << 20 };
-
 static void limit(int what, unsigned long value)
 {
     struct rlimit at_most = {value, value};
@@ -34,8 +32,8 @@ static void limit(int what, unsigned long value)
         setrlimit(what, &at_most);
 }
 
-void confine_process(long parent, unsigned long cpu_s, unsigned long space_bytes,
-                     unsigned long file_bytes, unsigned long processes)
+void confine_process(long parent, unsigned long stack_bytes, unsigned long cpu_s,
+                     unsigned long space_bytes, unsigned long file_bytes, unsigned long processes)
 {
     struct rlimit none = {0, 0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -43,7 +41,7 @@ void confine_process(long parent, unsigned long cpu_s, unsigned long space_bytes
         _exit(1);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     setrlimit(RLIMIT_CORE, &none);
-    limit(RLIMIT_STACK, STACK_BYTES);
+    limit(RLIMIT_STACK, stack_bytes);
     limit(RLIMIT_CPU, cpu_s);
     limit(RLIMIT_AS, space_bytes);
     limit(RLIMIT_FSIZE, file_bytes);

@@ -2,12 +2,14 @@
 #pragma once
 #include <stddef.h>
 
+enum { REFUSED = 40 }; /* exit status: this machine cannot confine */
+
 /* Landlock ABI of this kernel; 0 where there is none. */
 int landlock_abi(void);
 
 /* No core files, no new privileges, death with the parent, and limits (0: unlimited). */
-void confine_process(long parent, unsigned long cpu_s, unsigned long space_bytes,
-                     unsigned long file_bytes, unsigned long processes);
+void confine_process(long parent, unsigned long stack_bytes, unsigned long cpu_s,
+                     unsigned long space_bytes, unsigned long file_bytes, unsigned long processes);
 
 /* Leaves only `read_only` (read, execute) and `writable` (everything) of the file system, no TCP,
  * no signals to others. Both lists end with NULL. Does nothing where there is no Landlock;

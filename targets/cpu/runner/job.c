@@ -3,6 +3,7 @@
 #include "job.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 
 #include "confine.h"
 
-enum { CANARY = 0xa5, LINE = 64, MAX_ARMS = 16, MAX_BUFFERS = 32, REFUSED = 40 };
-enum { SCRUBBED = 128 << 10, ALT_STACK = 64 << 10, PROBE_STEPS = 300000 };
+enum { CANARY = 0xa5, LINE = 64, MAX_ARMS = 16, MAX_BUFFERS = 32 };
+enum { STACK = 512 << 10, STACK_SLACK = 512, ALT_STACK = 64 << 10, PROBE_STEPS = 300000 };
 enum { NOWHERE, BEFORE, INSIDE, PAST };
 
 typedef void kernel_fn(void **);
@@ -31,6 +32,7 @@ static const uint64_t *weight_offsets, *input_offsets;
 static const struct step *steps;
 static kernel_fn *kernels[MAX_ARMS];
 static struct place *weights, *inputs, *outputs; /* [copy | variant | room][buffer] */
+static char *stack_floor; /* no access below it */
 static int out_fd = -1;
 static volatile uint64_t now_at;
 
@@ -103,6 +105,11 @@ static int is_output(int b)
     return buffers[b].role == ROLE_OUT || buffers[b].role == ROLE_INOUT;
 }
 
+static int is_input(int b)
+{
+    return buffers[b].role == ROLE_IN || buffers[b].role == ROLE_INOUT;
+}
+
 static void map_buffers(int data)
 {
     weights = places(job->n_copies);
@@ -111,7 +118,7 @@ static void map_buffers(int data)
     for (int b = 0; b < (int)job->n_buffers; b++) {
         for (uint64_t i = 0; buffers[b].role == ROLE_WEIGHT && i < job->n_copies; i++)
             weights[i * job->n_buffers + b] = place(b, data, weight_offsets[i * job->n_buffers + b]);
-        for (uint64_t i = 0; (buffers[b].role == ROLE_IN || buffers[b].role == ROLE_INOUT) && i < job->n_variants; i++)
+        for (uint64_t i = 0; is_input(b) && i < job->n_variants; i++)
             inputs[i * job->n_buffers + b] = place(b, data, input_offsets[i * job->n_buffers + b]);
         for (uint64_t i = 0; is_writable(b) && i < job->n_rooms; i++)
             outputs[i * job->n_buffers + b] = place(b, -1, 0);
@@ -190,12 +197,14 @@ static void reset_floating_point(void)
 #endif
 }
 
-/* Clears what an earlier launch left below the stack pointer. */
+/* Clears what an earlier launch left below the stack pointer, all the way down: an artifact that
+   remembers an output need not read the weights again. No calls, which would need room there. */
 static __attribute__((noinline)) void scrub_stack(void)
 {
-    char left[SCRUBBED];
-    memset(left, 0, sizeof left);
-    __asm__ volatile("" : : "r"(left) : "memory");
+    size_t n = (size_t)((char *)__builtin_frame_address(0) - stack_floor) - STACK_SLACK;
+    volatile uint64_t *left = __builtin_alloca(n);
+    for (size_t i = 0; i < n / sizeof *left; i++)
+        left[i] = 0;
 }
 
 static uint64_t probe_ns(void)
@@ -298,6 +307,19 @@ static void read_job(int fd)
         broken("the job has another format");
 }
 
+static void find_stack(void)
+{
+    char line[512];
+    uintptr_t from, to, here = (uintptr_t)__builtin_frame_address(0);
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && !stack_floor && fgets(line, sizeof line, maps))
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2 && from <= here && here < to)
+            stack_floor = (char *)to - STACK;
+    if (!stack_floor)
+        broken("its stack cannot be found");
+    fclose(maps);
+}
+
 /* A timed job gets a core, and where the machine lets it, precedence on it: launches of a
    millisecond beside anything else that computes would read several times too long. */
 static void pin(void)
@@ -327,7 +349,6 @@ static void load_arms(int n, char **fds)
     }
 }
 
-/* job PARENT CPU_S SPACE JOB_FD DATA_FD OUT_FD ARM_FD... */
 int run_job(int argc, char **argv)
 {
     static const char *const nothing[] = {NULL};
@@ -335,7 +356,9 @@ int run_job(int argc, char **argv)
     int n_arms = argc - 6;
     if (n_arms > MAX_ARMS)
         broken("too many arms");
-    confine_process(atol(argv[0]), strtoul(argv[1], NULL, 10), strtoul(argv[2], NULL, 10), 1, 1);
+    confine_process(atol(argv[0]), STACK, strtoul(argv[1], NULL, 10), strtoul(argv[2], NULL, 10), 1,
+                    1);
+    find_stack();
     read_job(atoi(argv[3]));
     map_buffers(atoi(argv[4]));
     pin();

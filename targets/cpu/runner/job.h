@@ -22,3 +22,6 @@ enum kind { LOADING = 1, READY, PROBED, STARTED, ENDED, OUTPUTS, DONE, FAULT, BR
 
 /* What the runner reports, in order. OUTPUTS is followed by `a` bytes. */
 struct report { uint64_t kind, step, a, b, c, d; };
+
+/* job PARENT CPU_S SPACE JOB_FD DATA_FD OUT_FD ARM_FD...: does not return. */
+int run_job(int argc, char **argv);

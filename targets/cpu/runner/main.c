@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include "confine.h"
+#include "job.h"
 
-enum { REFUSED = 40 }; /* exit status: this machine cannot confine */
-
-int run_job(int argc, char **argv);
+enum { STACK = 8 << 20 };
 
 static unsigned long number(const char *text) { return strtoul(text, NULL, 10); }
 
@@ -29,7 +28,7 @@ static int run_compiler(int argc, char **argv)
     }
     if (!command || !*command)
         return 2;
-    confine_process((long)number(argv[0]), number(argv[1]), number(argv[2]), number(argv[3]),
+    confine_process((long)number(argv[0]), STACK, number(argv[1]), number(argv[2]), number(argv[3]),
                     number(argv[4]));
     if (confine_files((const char *const *)read_only, (const char *const *)writable))
         return REFUSED;
@@ -53,7 +52,7 @@ int main(int argc, char **argv)
 {
     if (argc > 6 && !strcmp(argv[1], "compile"))
         return run_compiler(argc - 2, argv + 2);
-    if (argc > 6 && !strcmp(argv[1], "job"))
+    if (argc > 7 && !strcmp(argv[1], "job"))
         return run_job(argc - 2, argv + 2);
     if (argc == 2 && !strcmp(argv[1], "probe"))
         _exit(probe());
