@@ -72,6 +72,17 @@ class CrewMaker:
         return crew(target, self.lease_file, self.environ, time.monotonic)[self.address]
 
 
+def crew_makers(
+    target: str, preset: str, workers: int, lease_file: Path, environ: Mapping[str, str]
+) -> tuple[CrewMaker, ...]:
+    """One maker per actor of a run; only roles get ``environ``, which holds their keys."""
+    names = (*LOCAL, *("screening" for _ in range(workers)))
+    return tuple(
+        CrewMaker(name, target, preset, lease_file, environ if name in ROLES else {})
+        for name in names
+    )
+
+
 class RayMailbox:
     """Sends to Ray actors. Ray retries nothing: a lost command is the director's to send again."""
 
@@ -95,8 +106,7 @@ class RayMailbox:
     ) -> "RayMailbox":
         """Start Ray, or join the cluster at ``address``, and the actors of a run."""
         connect(workers, address)
-        names = (*LOCAL, *("screening" for _ in range(workers)))
-        return cls([CrewMaker(name, target, preset, lease_file, environ) for name in names])
+        return cls(crew_makers(target, preset, workers, lease_file, environ))
 
     def send(self, command: Command) -> None:
         """Hand a command to the least busy actor of its address."""

@@ -5,15 +5,17 @@ The same functions that decided live are asked again; what they answer must be w
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from decisions import replies, samples
 from decisions.plan import decide
 from events.blob_names import blobs_of
-from events.errors import FoldError
+from events.errors import BlobMissingError, FoldError
 from events.projections.state import REPLIES, State, work_id
 from events.vocabulary import (
     Analysis,
     AnyEvent,
+    BlobsPruned,
     BoundMeasured,
     CandidateExamined,
     Complaint,
@@ -51,6 +53,8 @@ class Finding:
     seq: int
     kind: str
     problem: str
+    sort: Literal["unsupported", "pruned"] = "unsupported"
+    """Pruned: evidence was removed on purpose, so that nobody can say whether it supports this."""
 
     def __str__(self) -> str:
         return f"record {self.seq} ({self.kind}): {self.problem}"
@@ -74,15 +78,7 @@ def audit(
     token = 0  # of the last job since the run was last taken over
     for record in records:
         event = record.event
-        problems = [*_framed(state, record)]
-        try:
-            for sha in blobs_of(event):
-                blob(sha)
-            problems += _evidence(state, record, blob)
-        except unreadable as error:
-            problems.append(str(error))
-        except LookupError as error:
-            problems.append(f"names what the records before it do not have: {error}")
+        problems, unread = _checked(state, record, blob, unreadable)
         if isinstance(event, RunResumed):
             token = 0
         if isinstance(event, PairsMeasured | BoundMeasured):
@@ -90,11 +86,39 @@ def audit(
                 problems.append(f"lease token {event.token} is not newer than {token}")
             token = event.token
         yield from (Finding(record.seq, event.kind, problem) for problem in problems)
+        yield from dict.fromkeys(_gap(record, error) for error in unread)
         try:
             state.apply(record)
         except FoldError as error:
             yield Finding(record.seq, event.kind, f"{error}; nothing after it can be audited")
             return
+
+
+def _checked(
+    state: State, record: Record, blob: ReadBlob, unreadable: type[Exception]
+) -> tuple[list[str], list[Exception]]:
+    """Return what is wrong with a record, and why blobs that it rests on could not be read."""
+    problems = [*_framed(state, record)]
+    unread: dict[str, Exception] = {}
+    for sha in blobs_of(record.event):
+        try:
+            blob(sha)
+        except unreadable as error:
+            unread[str(error)] = error
+    try:
+        problems += _evidence(state, record, blob)
+    except unreadable as error:
+        unread[str(error)] = error
+    except LookupError as error:
+        problems.append(f"names what the records before it do not have: {error}")
+    return problems, list(unread.values())
+
+
+def _gap(record: Record, error: Exception) -> Finding:
+    if isinstance(error, BlobMissingError) and error.pruned_by is not None:
+        by = f"evidence was pruned by record {error.pruned_by}, not re-derivable"
+        return Finding(record.seq, record.event.kind, by, "pruned")
+    return Finding(record.seq, record.event.kind, str(error))
 
 
 def _framed(state: State, record: Record) -> list[str]:
@@ -111,7 +135,7 @@ def _frame(state: State, record: Record) -> Iterator[str]:
         case RunStarted():
             if state.start is not None:
                 yield "a second first event"
-        case RunResumed() | LogRepaired():
+        case RunResumed() | LogRepaired() | BlobsPruned():
             pass
         case RequestLost(by="resume"):
             yield from _answers(state, record)

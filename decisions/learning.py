@@ -1,9 +1,14 @@
 """What the knowledge keeper should learn from next."""
 
+from itertools import islice
+
 from decisions.device import kernel_scale
 from decisions.due import Due
 from events.projections.state import State
-from events.vocabulary import LearningRequested
+from events.vocabulary import LearningRequested, Sha
+
+N_BUILT = 20
+"""Latest sources known to build that a rule is held against."""
 
 
 def request(state: State) -> Due | None:
@@ -45,8 +50,6 @@ def _rule(state: State) -> Due | None:
         branch = state.tree.branches[node.kernel]
         if node.examined is None or branch.incumbent is None:
             continue
-        good = dict.fromkeys((state.begun.sources[node.kernel].baseline,
-                              state.tree.incumbent(node.kernel).source))  # fmt: skip
         request = LearningRequested(
             kernel=node.kernel,
             topic="rule",
@@ -54,7 +57,15 @@ def _rule(state: State) -> Due | None:
             source=node.source,
             signature=node.examined.signature or "",
             snippet=node.examined.snippet,
-            known_good=tuple(good),
+            known_good=_built(state, node.kernel),
         )
         return Due(request, (seq,))
     return None
+
+
+def _built(state: State, kernel: str) -> tuple[Sha, ...]:
+    """The sources of the baseline, of the best version, and of the latest that built."""
+    nodes = (state.tree.nodes[c] for c in reversed(state.tree.branches[kernel].nodes))
+    latest = islice((node.source for node in nodes if node.artifact is not None), N_BUILT)
+    best = state.tree.incumbent(kernel).source
+    return tuple(dict.fromkeys((state.begun.sources[kernel].baseline, best, *latest)))

@@ -69,6 +69,8 @@ def _answer(state: State, thread: Thread, reply: RoleReplied, because: tuple[int
             return _next(state, thread, "implement", because, plan=plan)
         case Analysis():
             return _next(state, thread, "step", because)
+        case Nothing() if thread.turn.task == "analyse":
+            return _next(state, thread, "step", because)
         case Draft(source=source):
             return _next(state, thread, "review", because, draft=source)
         case Review(go=True):

@@ -1,7 +1,11 @@
 """Which blobs an event names: they are durable before it, and audit reads each of them."""
 
+from typing import NamedTuple
+
 from events.vocabulary import (
     AnyEvent,
+    BlobKind,
+    BlobsPruned,
     BoundMeasured,
     CandidateExamined,
     CandidateProposed,
@@ -16,31 +20,54 @@ from events.vocabulary import (
 )
 
 
+class Named(NamedTuple):
+    """A blob as an event names it."""
+
+    kind: BlobKind
+    sha: Sha
+
+
 def blobs_of(event: AnyEvent) -> tuple[Sha, ...]:
     """The blobs that ``event`` is the first to name; requests only repeat the names of others."""
+    return tuple(sha for _, sha in named_by(event))
+
+
+def named_by(event: AnyEvent) -> tuple[Named, ...]:
+    """The same blobs with what each of them is."""
     match event:
         case RunStarted(sources=sources):
             return tuple(
-                sha
+                Named("source", sha)
                 for own in sources.values()
                 for sha in (own.baseline, own.canary_wrong, own.canary_slow, *own.bounds.values())
             )
         case RoleReplied() as reply:
-            own = (reply.prompt, reply.reply, reply.template)
-            match reply.outcome:
-                case DesignPlan(plan=plan):
-                    return (*own, plan)
-                case Draft(source=source):
-                    return (*own, source)
-                case _:
-                    return own
+            return _of_reply(reply)
         case CandidateProposed(source=source) | EditsReapplied(outcome=Draft(source=source)):
-            return (source,)
+            return (Named("source", source),)
         case CandidateExamined(artifact=artifact, diagnostics=diagnostics):
-            return tuple(sha for sha in (artifact, diagnostics) if sha)
+            found = (Named("artifact", artifact or ""), Named("diagnostics", diagnostics or ""))
+            return tuple(named for named in found if named.sha)
         case PairsMeasured(samples=samples) | BoundMeasured(samples=samples):
-            return (samples,)
+            return (Named("samples", samples),)
         case LogRepaired(sha=sha):
-            return (sha,)
+            return (Named("torn_tail", sha),)
+        case BlobsPruned(list=sha):
+            return (Named("pruned_list", sha),)
         case _:
             return ()
+
+
+def _of_reply(reply: RoleReplied) -> tuple[Named, ...]:
+    own = (
+        Named("prompt", reply.prompt),
+        Named("reply", reply.reply),
+        Named("template", reply.template),
+    )
+    match reply.outcome:
+        case DesignPlan(plan=plan):
+            return (*own, Named("plan", plan))
+        case Draft(source=source):
+            return (*own, Named("source", source))
+        case _:
+            return own

@@ -4,7 +4,7 @@ import hashlib
 import os
 import tempfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from events.errors import BlobCorruptError, BlobMissingError, LogWriteError
@@ -97,10 +97,10 @@ class Blobs:
         pairs = [(hashlib.sha256(data).hexdigest(), data) for data in many]
         fresh = {sha: data for sha, data in pairs if sha not in self._durable}
         try:
-            self._make_folders({self._path(sha).parent for sha in fresh})
+            self._make_folders({self.path(sha).parent for sha in fresh})
             for sha, data in fresh.items():
                 self._store(sha, data)
-            for folder in {self._path(sha).parent for sha in fresh}:
+            for folder in {self.path(sha).parent for sha in fresh}:
                 self._disk.sync_folder(folder)
         except OSError as e:
             raise LogWriteError(self._root, f"a blob could not be stored ({e})") from e
@@ -115,7 +115,7 @@ class Blobs:
             BlobCorruptError: the stored bytes are not those that were put.
         """
         try:
-            packed = self._path(sha).read_bytes()
+            packed = self.path(sha).read_bytes()
         except FileNotFoundError:
             raise BlobMissingError(sha) from None
         unpacker = zlib.decompressobj()
@@ -139,15 +139,35 @@ class Blobs:
         """
         return self.get(sha).decode("utf-8", errors="replace")
 
-    def _path(self, sha: Sha) -> Path:
+    def path(self, sha: Sha) -> Path:
+        """Where a blob is stored, or would be."""
         return self._root / sha[:2] / sha
+
+    def files(self) -> Iterator[Path]:
+        """Every file among the blobs, in no order; what a crash left half-written as well."""
+        return (path for path in self._root.glob("*/*") if path.is_file())
+
+    def remove_all(self, shas: Iterable[Sha]) -> None:
+        """Remove blobs for good, durably; one that is not there is no error.
+
+        Raises:
+            LogWriteError: the disk is failing; some may have been removed.
+        """
+        paths = [self.path(sha) for sha in shas]
+        try:
+            for path in paths:
+                path.unlink(missing_ok=True)
+            for folder in {path.parent for path in paths if path.parent.is_dir()}:
+                self._disk.sync_folder(folder)
+        except OSError as e:
+            raise LogWriteError(self._root, f"a blob could not be removed ({e})") from e
 
     def _store(self, sha: Sha, data: bytes) -> None:
         """Write one blob, unless an intact one is there already."""
         try:
             self.get(sha)
         except (BlobMissingError, BlobCorruptError):
-            self._disk.create(self._path(sha), zlib.compress(data))
+            self._disk.create(self.path(sha), zlib.compress(data))
 
     def _make_folders(self, folders: set[Path]) -> None:
         """Create folders that this object has not yet seen, with durable names."""

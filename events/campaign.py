@@ -80,7 +80,7 @@ class Model(Settings):
     timeout_s: float = Field(default=300.0, gt=0)
     """One deadline over all attempts of one call."""
     max_tokens: int = Field(default=8192, ge=1)
-    """Most tokens of one reply; with the prompt's length it is what a call reserves."""
+    """Most tokens of one reply; with 24,000 for the prompt it is what a call reserves."""
     usd_per_million_in: float = Field(default=0.0, ge=0)
     usd_per_million_out: float = Field(default=0.0, ge=0)
 

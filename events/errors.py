@@ -124,14 +124,23 @@ class BlobMissingError(LogError):
 
     Attributes:
         sha: its name.
+        pruned_by: the record that says that it was removed on purpose; None if none is known.
     """
 
-    def __init__(self, sha: str) -> None:
-        super().__init__(sha)
-        self.sha = sha
+    def __init__(self, sha: str, pruned_by: int | None = None) -> None:
+        super().__init__(sha, pruned_by)
+        self.sha, self.pruned_by = sha, pruned_by
 
     def __str__(self) -> str:
-        return f"blob {self.sha} is missing; restore the run's blobs from a copy"
+        if self.pruned_by is not None:
+            return (
+                f"blob {self.sha} was pruned by record {self.pruned_by}; "
+                "what needs it takes a copy of the run from before"
+            )
+        return (
+            f"blob {self.sha} is missing; restore the run's blobs from a copy, unless "
+            "`kernelwright log verify` says that it was pruned"
+        )
 
 
 class BlobCorruptError(LogError):

@@ -221,6 +221,23 @@ def read(run: Path) -> Iterator[Record]:
     return (record for frame in _frames(run) for record in frames.decode(path, frame))
 
 
+def batches(run: Path, after: Position | None = None) -> Iterator[tuple[Frame, tuple[Record, ...]]]:
+    """Iterate over the batches of a run as they were appended, verifying them.
+
+    Args:
+        run: the run folder.
+        after: the end of a batch that was read before, to go on from there.
+
+    Returns:
+        Each batch's frame, which knows its place and the chain hash after it, and its records.
+
+    Raises:
+        LogError: as `read`.
+    """
+    path = run / LOG_NAME
+    return ((frame, frames.decode(path, frame)) for frame in _frames(run, after))
+
+
 def read_all(run: Path) -> tuple[list[Record], str]:
     """Return the records of a run and the chain hash over these alone, hex.
 
@@ -234,7 +251,7 @@ def read_all(run: Path) -> tuple[list[Record], str]:
     for frame in _frames(run):
         records += frames.decode(path, frame)
         end = frame.end
-    return records, (end or _start(run)).chain.hex()
+    return records, (end or read_start(run)).chain.hex()
 
 
 def read_head(run: Path) -> str:
@@ -255,30 +272,38 @@ def _last_frame(run: Path) -> tuple[Position, Frame | None]:
         pass
     if frame:
         return frame.end, frame
-    return _start(run), None
+    return read_start(run), None
 
 
-def _start(run: Path) -> Position:
-    """The position before the first frame."""
-    with (run / LOG_NAME).open("rb") as file:
+def read_start(run: Path) -> Position:
+    """Return the position before the first batch.
+
+    Raises:
+        LogError: as `read`.
+    """
+    with _existing(run / LOG_NAME).open("rb") as file:
         return frames.start(run / LOG_NAME, file.read(frames.FILE_HEADER_BYTES))
 
 
-def _frames(run: Path) -> Iterator[Frame]:
-    """Iterate over the valid frames up to the end or a torn tail."""
-    path = run / LOG_NAME
+def _existing(path: Path) -> Path:
     if not path.is_file():
         raise LogMissingError(path)
-    return _checked_frames(path, _read_mark(run))
+    return path
 
 
-def _checked_frames(path: Path, mark: Position | None) -> Iterator[Frame]:
+def _frames(run: Path, after: Position | None = None) -> Iterator[Frame]:
+    """Iterate over the valid frames up to the end or a torn tail."""
+    return _checked_frames(_existing(run / LOG_NAME), _read_mark(run), after)
+
+
+def _checked_frames(path: Path, mark: Position | None, after: Position | None) -> Iterator[Frame]:
     # Unbuffered, because a frame is read again after a writer has finished it.
     with path.open("rb", buffering=0) as file:
         at = frames.start(path, file.read(frames.FILE_HEADER_BYTES))
         if mark and mark.salt != at.salt:
             reason = f"the file '{MARK_NAME}' beside it belongs to another log"
             raise LogCorruptError(path, 0, 0, reason)
+        at = after or at
         while frame := _next_frame(path, file, at):
             yield frame
             at = frame.end

@@ -5,7 +5,7 @@ Four sorts, told apart by who writes them and what follows:
 - *requests* (director) start work; each is sent to exactly one actor and has exactly one reply;
 - *replies* (actors, or the mailbox for a lost one) carry raw evidence;
 - *decisions* (director) follow from the state before them alone; ``audit`` re-derives each;
-- *marks* (director) frame the run: started, resumed, stopped.
+- *marks* (director) frame the run: started, resumed, stopped, repaired, pruned.
 
 Large values (sources, prompts, replies, diagnostics, raw samples) are blobs, named by `Sha`.
 """
@@ -23,6 +23,11 @@ CandidateId = int
 Form = Literal["baseline", "canary_wrong", "canary_slow", "design", "step"]
 Task = Literal["design", "implement", "analyse", "step", "review"]
 Stage = Literal["duplicate", "rule", "build", "correctness"]
+BlobKind = Literal[
+    "source", "prompt", "reply", "template", "plan", "artifact", "diagnostics", "samples",
+    "torn_tail", "pruned_list",
+]  # fmt: skip
+"""What a blob is to the event that names it first."""
 Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "final"]
 
 
@@ -95,6 +100,18 @@ class LogRepaired(Value):
     n_bytes: int
     sha: Sha
     """Of the removed bytes, which are kept as a blob."""
+
+
+class BlobsPruned(Value):
+    """The operator gave up blobs of some kinds to save space; they are removed after this."""
+
+    kind: Literal["blobs_pruned"] = "blobs_pruned"
+    blob_kinds: tuple[BlobKind, ...]
+    n_blobs: int
+    n_bytes: int
+    """That they took in the run folder, compressed."""
+    list: Sha
+    """Their names, one a line."""
 
 
 # ---- roles ---------------------------------------------------------------------------------
@@ -607,7 +624,7 @@ Decision = (
     | SearchClosed
     | RunFinished
 )
-Mark = RunStarted | RunResumed | RunInterrupted | LogRepaired
+Mark = RunStarted | RunResumed | RunInterrupted | LogRepaired | BlobsPruned
 
 # The discriminator makes validation one keyed lookup instead of a try of every model.
 AnyEvent = Annotated[Mark | Request | Reply | Decision, Field(discriminator="kind")]

@@ -1,6 +1,7 @@
 """Re-derive every decision of a run from the recorded evidence, and show the evidence.
 
-Exit status 0 if all of it is supported, 1 if something is not or the record is damaged.
+Exit status 0 if all of it is supported, 1 if something is not or the record is damaged, 3 if some
+of it cannot be checked because blobs were pruned.
 """
 
 import argparse
@@ -15,10 +16,16 @@ from events.blobs import Blobs
 from events.errors import LogError
 from events.projections.state import State, replay
 from events.projections.tree import Status
+from events.pruned import KnownBlobs
 from events.vocabulary import Record
 from scripts.dossier import dossier, trails
 from scripts.plain import one_line
 from scripts.runs import FAILED, UsageError, recorded, without_traceback
+
+NOT_DERIVABLE = 3
+"""Nothing contradicts the record, but evidence was pruned and cannot be looked at."""
+N_NAMED = 10
+"""Records that a line about pruned evidence names."""
 
 
 @without_traceback
@@ -32,18 +39,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="findings as one JSON object")
     args = parser.parse_args(argv)
     records, head = recorded(args.run)
-    blobs = Blobs(args.run)
+    blobs = KnownBlobs.of(args.run, records)
     findings = list(audit(records, blobs.get, LogError))
     if args.json:
         print(json.dumps(_as_json(args.run, records, head, findings)))
-        return FAILED if findings else 0
-    for finding in findings:
-        print(one_line(str(finding)), file=sys.stderr)
+        return _status(findings)
+    _report(findings)
     state = replay(records)
     _show(_subjects(state, args.subject, everything=args.all), records, state, blobs)
     _conclude(records, state, findings)
     print(f"head {head}")
-    return FAILED if findings else 0
+    return _status(findings)
+
+
+def _report(findings: list[Finding]) -> None:
+    pruned: dict[str, list[int]] = {}
+    for finding in findings:
+        if finding.sort == "pruned":
+            pruned.setdefault(finding.problem, []).append(finding.seq)
+        else:
+            print(one_line(str(finding)), file=sys.stderr)
+    for problem, seqs in pruned.items():
+        some = ", ".join(map(str, seqs[:N_NAMED])) + (", ..." if len(seqs) > N_NAMED else "")
+        print(f"{len(seqs)} records, {problem}: {some}", file=sys.stderr)
+
+
+def _status(findings: list[Finding]) -> int:
+    if any(finding.sort == "unsupported" for finding in findings):
+        return FAILED
+    return NOT_DERIVABLE if findings else 0
 
 
 def _subjects(state: State, subject: str | None, *, everything: bool) -> list[int]:
@@ -79,7 +103,11 @@ def _show(subjects: list[int], records: list[Record], state: State, blobs: Blobs
 
 def _conclude(records: list[Record], state: State, findings: list[Finding]) -> None:
     n_accepts = sum(len(branch.accepts) for branch in state.tree.branches.values())
-    verdict = f"{len(findings)} PROBLEMS" if findings else "every record is supported"
+    pruned = sorted({f.seq for f in findings if f.sort == "pruned"})
+    n_problems = sum(f.sort == "unsupported" for f in findings)
+    verdict = f"{n_problems} PROBLEMS" if n_problems else "every record is supported"
+    if pruned:
+        verdict += f" but for {len(pruned)}, whose evidence was pruned and is not re-derivable"
     counts = f"{len(records)} records, {len(state.tree.nodes)} candidates, {n_accepts} accepts"
     print(f"{counts}: {verdict}")
 
@@ -92,5 +120,7 @@ def _as_json(
         "records": len(records),
         "head": head,
         "supported": not findings,
-        "findings": [{"seq": f.seq, "kind": f.kind, "problem": f.problem} for f in findings],
+        "findings": [
+            {"seq": f.seq, "kind": f.kind, "problem": f.problem, "sort": f.sort} for f in findings
+        ],
     }

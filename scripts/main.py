@@ -13,6 +13,7 @@ COMMANDS: Mapping[str, str] = {
     "report": "write a run's report",
     "targets": "list targets, kernels and presets, and whether they work here",
     "doctor": "check this machine, and say what to do about what is missing",
+    "log": "verify, read, follow, prune and convert the record of a run",
     "export": "write the best kernels of a run to files",
 }
 """Each is a module of this package with ``main(argv) -> int``."""

@@ -24,10 +24,10 @@ from actors.director import NAME, Director
 from actors.local_mailbox import LocalMailbox
 from actors.mailboxes import Mailbox
 from actors.opening import first_event
-from events.blobs import Blobs
 from events.campaign import ROLES, Campaign
 from events.log import Entry, EventLog, read, read_head
 from events.projections.state import State, replay
+from events.pruned import KnownBlobs
 from events.vocabulary import Record, RunResumed, RunStarted
 from scripts import report
 from scripts.campaign_file import load
@@ -205,7 +205,7 @@ def _drive(run: Path, campaign: Campaign, target: Target, options: Options) -> t
         screen = view(quiet=options.quiet, as_json=options.as_json)
         stack.callback(screen.close)
         stop = stack.enter_context(Stop())
-        blobs = Blobs(run)
+        blobs = KnownBlobs.of(run, records)
         director = Director(log, blobs, mailbox, watch=screen.watch)
         if _campaign(records) is None:
             seed = secrets.token_hex(32)

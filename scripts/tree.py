@@ -10,7 +10,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.text import Text
-from rich.tree import Tree
 
 from events.projections.state import replay
 from events.projections.tree import DesignTree, Node, Status
@@ -27,6 +26,8 @@ STYLES = {
 }
 MAX_WORDS = 60
 """Characters of a hypothesis or a reason that a line has room for."""
+MAX_INDENT = 10
+"""Steps of indentation: chains of accepts grow longer than a terminal is wide."""
 
 
 @without_traceback
@@ -38,16 +39,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     kernels = _kernels(tree, args.kernel)
     if args.as_json:
         print(json.dumps({kernel: _table(tree, kernel) for kernel in kernels}))
-    elif sys.stdout.isatty():
-        console = Console()
-        for kernel in kernels:
-            console.print(_rich(tree, kernel))
-    else:
-        for kernel in kernels:
-            print(kernel)
-            for depth, node in walk(tree, kernel):
-                print("  " * (depth + 1) + line(tree, node))
+        return 0
+    console = Console() if sys.stdout.isatty() else None
+    for kernel in kernels:
+        show(tree, kernel, console)
     return 0
+
+
+def show(tree: DesignTree, kernel: str, console: Console | None) -> None:
+    """Print the tree of a kernel, every candidate in one line."""
+    _print(console, kernel, "bold")
+    for depth, node in walk(tree, kernel):
+        text = "  " * min(depth + 1, MAX_INDENT) + line(tree, node)
+        _print(console, text, STYLES.get(node.status, ""))
+
+
+def _print(console: Console | None, text: str, style: str) -> None:
+    """On a terminal in its style and as far as it fits, elsewhere whole."""
+    if console is None:
+        print(text)
+    else:
+        console.print(Text(text, style), no_wrap=True, overflow="ellipsis")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -85,7 +97,8 @@ def walk(tree: DesignTree, kernel: str) -> Iterator[tuple[int, Node]]:
 
 def line(tree: DesignTree, node: Node) -> str:
     """One candidate in one line: verdict, speed-up over its opponent with interval, and why."""
-    parts = [f"c{node.candidate}", str(node.form), str(node.status)]
+    parent = "" if node.parent is None else f" on c{node.parent}"
+    parts = [f"c{node.candidate}{parent}", str(node.form), str(node.status)]
     if node.effect is not None:
         parts.append(_effect(node))
     if node.candidate == tree.branches[node.kernel].incumbent:
@@ -107,16 +120,6 @@ def _effect(node: Node) -> str:
 def _short(text: str) -> str:
     words = one_line(text)
     return words if len(words) <= MAX_WORDS else words[: MAX_WORDS - 3] + "..."
-
-
-def _rich(tree: DesignTree, kernel: str) -> Tree:
-    path = [Tree(Text(kernel, style="bold"))]
-    for depth, node in walk(tree, kernel):
-        del path[depth + 1 :]
-        style = STYLES.get(node.status, "")
-        text = Text(line(tree, node), style=style, no_wrap=True, overflow="ellipsis")
-        path.append(path[depth].add(text))
-    return path[0]
 
 
 def _table(tree: DesignTree, kernel: str) -> list[dict[str, Any]]:

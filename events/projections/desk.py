@@ -46,8 +46,8 @@ class Thread:
 class KernelDesk:
     """What the roles have said about one kernel."""
 
-    analyses: dict[CandidateId, Analysis] = field(default_factory=dict)
-    """Per incumbent."""
+    analyses: dict[CandidateId, Analysis | None] = field(default_factory=dict)
+    """Per incumbent; None if the analyst could not tell."""
     no_designs: dict[CandidateId, None] = field(default_factory=dict)
     """Incumbents for which the architect had nothing more."""
     no_steps: dict[CandidateId, None] = field(default_factory=dict)
@@ -119,6 +119,8 @@ class Desk:
                 desk.no_designs[thread.turn.parent] = None
             case Nothing() if thread.turn.task == "step":
                 desk.no_steps[thread.turn.parent] = None
+            case Nothing() if thread.turn.task == "analyse":
+                desk.analyses[thread.turn.parent] = None
             case _:
                 pass
         if isinstance(event.outcome, DesignPlan) and event.outcome.move:

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 
 from events.vocabulary import (
+    BlobsPruned,
     BoundMeasured,
     JobFailed,
+    LogRepaired,
     MeasurementRequested,
     PairsMeasured,
     Record,
@@ -15,6 +17,9 @@ from events.vocabulary import (
     TurnAssigned,
     TurnFailed,
 )
+
+AFTER_PAUSE = (RunResumed, LogRepaired, BlobsPruned)
+"""Marks that follow on a time when no process drove the run."""
 
 
 def plus(a: Spend, b: Spend) -> Spend:
@@ -52,7 +57,7 @@ class Spending:
 
     def apply(self, record: Record) -> None:
         """Take in one record."""
-        if self.last_ns is not None and not isinstance(record.event, RunResumed):
+        if self.last_ns is not None and not isinstance(record.event, AFTER_PAUSE):
             self.wall_ns += max(0, record.time_ns - self.last_ns)
         self.last_ns = record.time_ns
         match record.event:

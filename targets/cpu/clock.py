@@ -1,4 +1,4 @@
-"""Whether the times that a runner claims can be true.
+"""Whether the times that a runner claims can be true, and are of the whole work.
 
 An artifact shares the runner's memory and could change its clock readings. The parent was there
 when each launch was announced and ended, and its own stamps are out of the artifact's reach. They
@@ -17,6 +17,8 @@ _MAX_RATE: Final = 200e9
 """Bytes/s that no core gets from main memory."""
 _MAX_EXCESS: Final = 0.5
 """Share of the claimed time that may go by unclaimed, beyond what preparing takes."""
+_MIN_FRESH: Final = 3
+_MAX_SLOWER: Final = 1.5
 _PREPARE_S: Final = 0.0002
 _PREPARE_RATE: Final = 1e9
 """Bytes/s at which the harness surely prepares output buffers."""
@@ -53,6 +55,28 @@ def clock_fault(
     if sorted(gone[arm])[len(own) // 4] <= allowed:
         return MeasureFailed(None, f"the machine is too busy to check the clock: {reason}")
     return MeasureFailed(arm, f"its clock was changed: {reason}")
+
+
+def memory_fault(
+    steps: Sequence[Step], launches: Sequence[Launch], arm: int
+) -> MeasureFailed | None:
+    """Return why ``arm`` seems to remember outputs, or None.
+
+    Inputs recur, but for reported launches; an arm that is always much slower there does work that
+    it leaves out elsewhere.
+
+    Args:
+        steps: all launches of the job as planned.
+        launches: the same as reported.
+        arm: whose times to judge.
+    """
+    own = [(step, x.claimed_s) for step, x in zip(steps, launches, strict=True) if step.arm == arm]
+    fresh = [claimed for step, claimed in own if step.report]
+    usual = [claimed for step, claimed in own if not step.report]
+    if len(fresh) < _MIN_FRESH or not usual or min(fresh) <= _MAX_SLOWER * median(usual):
+        return None
+    times = f"{min(fresh) * 1e6:.3g} us or more, else {median(usual) * 1e6:.3g} us"
+    return MeasureFailed(arm, f"it remembers outputs: inputs that it has not seen take {times}")
 
 
 def _unclaimed_s(steps: Sequence[Step], launches: Sequence[Launch]) -> dict[int, list[float]]:

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Final
 
 from targets.cpu.check import POISONS, judge
-from targets.cpu.clock import clock_fault
+from targets.cpu.clock import clock_fault, memory_fault
 from targets.cpu.image import Image, image, n_copies, rotation_bytes
 from targets.cpu.job import Launch, Step, Transcript, run_job
 from targets.cpu.kernels import Kernel
 from targets.protocol import Measured, MeasureFailed, Run
 
 _N_VARIANTS: Final = 3
+"""Inputs that recur over a job."""
+_N_FRESH: Final = 4
+"""Inputs that an arm of a job sees once: as many as the longest job of pairs reports."""
 
 
 def measure(
@@ -45,6 +48,9 @@ def measure(
     margins = _margins(inputs, steps, job, checked)
     if isinstance(margins, MeasureFailed):
         return margins
+    for arm in sorted(set(schedule)):
+        if fault := memory_fault(steps, job.launches, arm):
+            return fault
     outputs = sum(b.n_bytes for b in kernel.buffers if b.part not in ("in", "weight"))
     for arm in sorted(set(schedule)):
         weights = kernel.weight_bytes if checked[arm] else 0
@@ -70,7 +76,7 @@ def _away_from(core: int) -> Iterator[None]:
 @lru_cache(maxsize=3)
 def _image(kernel: Kernel, seed: int) -> Image:
     n = n_copies(kernel, rotation_bytes(_cache_sizes()))
-    return image(kernel, seed, 0, n_variants=_N_VARIANTS, n_stored=n, n_mapped=n)
+    return image(kernel, seed, 0, n_variants=_N_VARIANTS + _N_FRESH, n_stored=n, n_mapped=n)
 
 
 def _cache_sizes() -> list[int]:
@@ -85,22 +91,26 @@ def _cache_sizes() -> list[int]:
 def _steps(
     inputs: Image, schedule: Sequence[int], group: int, launches: int, checked: Sequence[bool]
 ) -> list[Step]:
-    """Plan every launch; copies take turns over the whole job, so that each comes back cold."""
+    """Plan every launch; copies take turns over the whole job, so that each comes back cold.
+
+    Reported launches have inputs of their own, so that there a remembered output is none.
+    """
     n_stored = len(inputs.weight_offsets)
     steps: list[Step] = []
     for run, arm in enumerate(schedule):
+        fresh = _N_VARIANTS + schedule[:run].count(arm) % _N_FRESH
         for launch in range(launches):
             i = len(steps)
-            last = launch == launches - 1
+            report = checked[arm] and launch == launches - 1
             steps.append(
                 Step(
                     arm=arm,
                     copy=i % n_stored,
-                    variant=(run + launch) % _N_VARIANTS,
+                    variant=fresh if report else (run + launch) % _N_VARIANTS,
                     room=0,
                     poison=POISONS[i % len(POISONS)],
                     probe=launch == 0 and run % group == 0,
-                    report=last and checked[arm],
+                    report=report,
                 )
             )
     return steps

@@ -293,6 +293,43 @@ void kernel(const struct args *a) {
 """
 
 
+def test_a_kernel_that_remembers_its_inputs_is_caught() -> None:
+    """The inputs of a job recur, and the weights that a launch must read are not read again."""
+    remember = (
+        HONEST.replace(DEFINITION, "static void honest(const struct args *a)")
+        + f"""
+    static uint16_t inputs[64][QS], before[64][H], after[64][H];
+    static int n;
+    {DEFINITION} {{
+        for (int i = 0; i < n; i++)
+            if (!memcmp(inputs[i], a->x, sizeof inputs[i])
+                && !memcmp(before[i], a->residual, sizeof before[i])) {{
+                memcpy(a->residual, after[i], sizeof after[i]);
+                for (volatile int spin = 0; spin < 100000; spin++) {{}}
+                return;
+            }}
+        memcpy(inputs[n], a->x, sizeof inputs[n]);
+        memcpy(before[n], a->residual, sizeof before[n]);
+        honest(a);
+        memcpy(after[n++], a->residual, sizeof after[0]);
+    }}"""
+    )
+    failed = measure(
+        KERNEL,
+        [_ungated(HONEST), _ungated(remember)],
+        [0, 1] * 4,
+        group=2,
+        launches=8,
+        checked=[True, True],
+        seed=3,
+        limit_s=60,
+    )
+
+    assert isinstance(failed, MeasureFailed)
+    assert failed.arm == 1
+    assert "remembers" in failed.reason
+
+
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="names registers of x86-64")
 def test_a_forged_clock_is_caught() -> None:
     """The harness's readings lie in memory that an artifact can write."""

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from actors.messages import Command
-from actors.ray_mailbox import RayMailbox, connect
+from actors.ray_mailbox import RayMailbox, connect, crew_makers
+from events.campaign import ROLES
 from events.vocabulary import FactLearned, LearningRequested, RequestLost
 from tests.support.mortal import MortalMaker
 
@@ -30,6 +31,15 @@ def ask(mailbox: RayMailbox, seq: int, signature: str) -> object:
             assert delivery.seq == seq
             return delivery.answer.event
     raise AssertionError("no answer in a minute")
+
+
+def test_only_roles_are_given_keys() -> None:
+    """Screening workers and the device run what models wrote."""
+    makers = crew_makers("cpu", "full", 2, Path("lease"), {"SOME_KEY": "secret"})
+
+    assert {maker.address for maker in makers if maker.environ} == set(ROLES)
+    assert sum(maker.address == "screening" for maker in makers) == 2
+    assert "secret" not in repr(makers)
 
 
 @pytest.mark.usefixtures("_ray")

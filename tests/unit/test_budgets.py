@@ -8,8 +8,18 @@ from decisions import turns
 from decisions.plan import decide
 from events.campaign import Acceptance, Budget, Campaign, Model, Models, Search
 from events.log import read
+from events.projections.spending import Spending
 from events.projections.state import State, replay
-from events.vocabulary import PairsMeasured, RunStarted, TurnAssigned
+from events.vocabulary import (
+    AnyEvent,
+    LogRepaired,
+    PairsMeasured,
+    Record,
+    RunInterrupted,
+    RunResumed,
+    RunStarted,
+    TurnAssigned,
+)
 from tests.support.fake_target import FakeTarget
 from tests.support.runs import begin, campaign
 
@@ -43,10 +53,13 @@ def test_device_seconds_are_reserved_before_a_job(tmp_path: Path) -> None:
     assert all(len(ledger.final) == 6 for ledger in state.ledger.kernels.values())
 
 
-@pytest.mark.parametrize("device_s", range(30, 90, 7))
+@pytest.mark.parametrize("device_s", [33, 39, 45])
 def test_a_first_accept_at_the_last_moment_is_paid_for(tmp_path: Path, device_s: int) -> None:
     """The final pairs of a kernel are kept in reserve before anything is accepted for it."""
-    state = begin(tmp_path, limited(Budget(device_s=device_s)), clock=SlowClock())
+    late = limited(Budget(device_s=device_s)).model_copy(
+        update={"kernels": ("alpha",), "acceptance": Acceptance(noise_pairs=60)}
+    )
+    state = begin(tmp_path, late, clock=SlowClock())
 
     assert state.finished is not None
     assert state.spending.settled.device_s <= device_s
@@ -79,6 +92,22 @@ def test_wall_time_closes_the_search(tmp_path: Path) -> None:
     assert state.closed is not None
     assert state.closed.reason == "budget: wall_s"
     assert state.finished is not None
+
+
+def test_the_time_between_a_crash_and_the_next_start_is_not_the_runs() -> None:
+    """A start that finds a torn record says so first, hours after the record before."""
+    spending = Spending()
+    marks: tuple[AnyEvent, ...] = (
+        RunInterrupted(reason="any event"),
+        RunInterrupted(reason="another"),
+        LogRepaired(offset=1, n_bytes=1, sha="0" * 64),
+        RunResumed(versions={}, toolchain={}),
+        RunInterrupted(reason="a third"),
+    )
+    for seq, (at_s, mark) in enumerate(zip((0, 2, 9000, 9001, 9004), marks, strict=True)):
+        spending.apply(Record(seq=seq, time_ns=at_s * 10**9, actor="director", event=mark))
+
+    assert spending.wall_s == 5
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from events.errors import LogBusyError, LogCorruptError, LogMissingError, LogWri
 from events.log import read
 from events.projections.state import State
 from events.projections.state import replay as fold
+from events.projections.tree import Branch, DesignTree, Node
 from events.vocabulary import Record
 from scripts import doctor, progress, replay, runs, targets, tree
 from scripts.campaign_file import CampaignError
@@ -257,6 +258,18 @@ def test_tree_shows_every_candidate_once(run: Path, capsys: pytest.CaptureFixtur
     assert lines[0] == "alpha"
     assert len(lines) == 1 + len(table["alpha"])
     assert sum("BEST" in line for line in lines) == 1
+
+
+def test_tree_shows_the_best_version_however_long_its_chain_is() -> None:
+    """It is what a reader looks for, and it is the deepest of all accepts."""
+    known = DesignTree(branches={"k": Branch(nodes=list(range(1, 60)), incumbent=59)})
+    for n in range(1, 60):
+        known.nodes[n] = Node(n, "k", "step", n - 1 or None, "", "", "", "", "", n)
+    out = io.StringIO()
+    tree.show(known, "k", Console(file=out, width=60, force_terminal=True))
+
+    assert "c59 on c58" in out.getvalue()
+    assert out.getvalue().count("\n") == 60
 
 
 def test_tree_names_the_nearest_kernel(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from targets.cpu.clock import clock_fault
+from targets.cpu.clock import clock_fault, memory_fault
 from targets.cpu.diagnostics import failure
 from targets.cpu.gate import (
     MAX_SOURCE_BYTES,
@@ -194,6 +194,20 @@ def test_a_machine_too_busy_to_tell_is_not_the_candidates_fault() -> None:
     fault = clock_fault(STEPS, mixed, 0, weights=1000, outputs=1000)
     assert fault is not None
     assert fault.arm is None
+
+
+def test_an_arm_is_not_blamed_for_one_quick_report() -> None:
+    """Noise slows some launches; leaving work out slows all that cannot leave it out."""
+    steps = [Step(0, 0, 0, 0, 0, report=i % 5 == 4) for i in range(20)]
+    busy = [
+        x for i in range(4) for x in _launches(0.001, 0.00102, 4) + _launches(0.002, 0.00202, 1)
+    ]
+    quick = [*busy[:19], *_launches(0.0012, 0.00122, 1)]
+
+    fault = memory_fault(steps, busy, 0)
+    assert fault is not None
+    assert fault.arm == 0
+    assert memory_fault(steps, quick, 0) is None
 
 
 def _times(x: Launch) -> tuple[float, float, float, float, float]:

@@ -117,7 +117,8 @@ static void map_buffers(int data)
     outputs = places(job->n_rooms);
     for (int b = 0; b < (int)job->n_buffers; b++) {
         for (uint64_t i = 0; buffers[b].role == ROLE_WEIGHT && i < job->n_copies; i++)
-            weights[i * job->n_buffers + b] = place(b, data, weight_offsets[i * job->n_buffers + b]);
+            weights[i * job->n_buffers + b] =
+                place(b, data, weight_offsets[i * job->n_buffers + b]);
         for (uint64_t i = 0; is_input(b) && i < job->n_variants; i++)
             inputs[i * job->n_buffers + b] = place(b, data, input_offsets[i * job->n_buffers + b]);
         for (uint64_t i = 0; is_writable(b) && i < job->n_rooms; i++)
