@@ -13,7 +13,7 @@ WIDTH = 160
 TEXT_WIDTH = 60
 """Most characters of one text in it."""
 HIDDEN = ("kind", "secret_seed")
-EMPTY = (None, "", (), {})
+EMPTY: tuple[object, ...] = (None, "", (), {})
 _SHA = re.compile(r"[0-9a-f]{64}")
 
 

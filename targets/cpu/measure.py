@@ -48,13 +48,12 @@ def measure(
     margins = _margins(inputs, steps, job, checked)
     if isinstance(margins, MeasureFailed):
         return margins
-    for arm in sorted(set(schedule)):
-        if fault := memory_fault(steps, job.launches, arm):
-            return fault
     outputs = sum(b.n_bytes for b in kernel.buffers if b.part not in ("in", "weight"))
     for arm in sorted(set(schedule)):
         weights = kernel.weight_bytes if checked[arm] else 0
         if fault := clock_fault(steps, job.launches, arm, weights=weights, outputs=outputs):
+            return fault
+        if fault := memory_fault(steps, job.launches, arm):
             return fault
     return Measured(_timed(schedule, runs), margins)
 
