@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,30 +14,36 @@ from events.log import read
 from events.projections.state import State
 from events.vocabulary import CandidateShelved, PairsMeasured
 from targets.protocol import MeasureFailed
-from tests.support.fake_target import FakeTarget, facts_of
+from tests.support.fake_target import DESIGNS, FakeTarget, facts_of
 from tests.support.runs import begin, campaign
 
 
 class TiredDevice(FakeTarget):
-    """A device that measures the design ``half`` once and then no more."""
+    """A device that measures the design ``half``, known by its time, once and then no more."""
 
-    def __init__(self) -> None:
+    def __init__(self, time: str) -> None:
         super().__init__()
-        self.n_half = 0
+        self._time_of_half, self.n_half = time, 0
 
     def measure(self, kernel: str, arms: Sequence[bytes], *args: Any, **kwargs: Any) -> Any:
         """Fail, through no fault of an arm."""
-        if facts_of(arms[1].decode())["time"] == "0.5" and arms[0] != arms[1]:
+        if facts_of(arms[1].decode())["time"] == self._time_of_half:
             self.n_half += 1
             if self.n_half > 1:
                 return MeasureFailed(None, "the machine is too busy")
         return super().measure(kernel, arms, *args, **kwargs)
 
 
-def test_a_candidate_that_cannot_be_measured_stays_shelved(tmp_path: Path) -> None:
-    """An empty queue must not send it to the device for ever."""
-    target = TiredDevice()
-    settings = campaign(max_candidates=2, max_designs=2).model_copy(update={"kernels": ("alpha",)})
+@pytest.mark.parametrize(("time", "start_price"), [("0.5", 0.003), ("0.9975", 0.05)])
+def test_a_candidate_that_cannot_be_measured_stays_shelved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, time: str, start_price: float
+) -> None:
+    """An empty queue must not send it to the device for ever, nor again after its price did."""
+    monkeypatch.setitem(cast("dict[str, str]", DESIGNS), "half", f"time {time}\nknob 0\n")
+    target = TiredDevice(time)
+    settings = campaign(max_candidates=2, max_designs=2).model_copy(
+        update={"kernels": ("alpha",), "acceptance": Acceptance(start_price=start_price)}
+    )
     state = begin(tmp_path, settings, target)
 
     half = next(node for node in state.tree.nodes.values() if node.move == "design:half")
