@@ -132,7 +132,7 @@ def _rejected(
 def _shelved(
     state: State, node: Node, verdict: acceptance.Verdict | None, reason: str
 ) -> CandidateShelved:
-    by_price = verdict and verdict.outcome == "park" and node.failures < MAX_FAILURES
+    can_go_on = verdict is not None and verdict.outcome == "park" and node.failures < MAX_FAILURES
     return CandidateShelved(
         candidate=node.candidate,
         premise_parent=node.opponent or node.parent or 0,
@@ -142,7 +142,7 @@ def _shelved(
         effect=verdict.effect if verdict else None,
         low=verdict.low if verdict else None,
         high=verdict.high if verdict else None,
-        index=verdict.index if verdict and by_price else None,
+        index=verdict.index if verdict and can_go_on else None,
         price=price(state),
         next_price=_next_price(state, node),
         reason=reason,

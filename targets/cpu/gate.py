@@ -43,7 +43,7 @@ _FORBIDDEN: Final = re.compile(
     r"|_Pragma|_Thread_local|__thread|__seg_[fg]s|_*address_space_*|__has_(?:include|embed)\w*"
     r"|__builtin_(?:thread_pointer|set_thread_pointer|return_address|frame_address|apply\w*"
     r"|extract_return_addr|eh_return\w*|longjmp|setjmp|dwarf\w*|(?:arm|aarch64)_[rw]sr\w*)"
-    r"|\w*(?:[fg]sbase|mxcsr|[gs]etcsr|(?:rd|wr)pkru|rdtsc)\w*"
+    r"|\w*(?:[fg]sbase|mxcsr|[gs]etcsr|(?:rd|wr)pkru|rdtsc|eflags)\w*"
     r")\b"
 )
 """Machine code by hand, code at load time, changed flags, and ways to the harness's own state."""

@@ -17,7 +17,7 @@ from targets.cpu.check import check
 from targets.cpu.kernels import kernel
 from targets.cpu.measure import measure
 from targets.cpu.sandbox import MAX_PRINTED, isolation
-from targets.protocol import BuildFailed, Built, MeasureFailed
+from targets.protocol import BuildFailed, Built, Measured, MeasureFailed
 
 pytestmark = pytest.mark.device
 
@@ -102,12 +102,13 @@ GATED = {
         "a->residual[0] = f(a->x[0]);",
         "gate: ",
     ),
+    "flags": ("#include <immintrin.h>", "__writeeflags(0x40202);", "writeeflags not allowed"),
     "no kernel": ("#define kernel other", "", "no kernel"),
 }
 
 
 if os.uname().machine != "x86_64":
-    del GATED["clones"]
+    del GATED["clones"], GATED["flags"]
 
 
 @pytest.mark.parametrize("name", GATED)
@@ -348,6 +349,77 @@ def test_a_forged_clock_is_caught() -> None:
     assert isinstance(failed, MeasureFailed)
     assert failed.arm == 0
     assert "clock was changed" in failed.reason
+
+
+SLOW_THE_OTHER_ARM = """
+#include <link.h>
+static __attribute__((noinline)) void slow(const struct args *a) {
+    honest(a);
+    for (volatile int spin = 0; spin < 20000000; spin++) {}
+}
+void kernel(const struct args *a);
+/* Looks through the writable memory of the harness for the table of kernels. */
+static int search(struct dl_phdr_info *object, size_t size, void *unused) {
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_W))
+            continue;
+        uintptr_t *word = (uintptr_t *)((object->dlpi_addr + part->p_vaddr + 7) & -8ul);
+        for (long n = (long)part->p_memsz / 8 - 2; n > 0; n--, word++)
+            if (word[1] == (uintptr_t)kernel && word[0])
+                *(volatile uintptr_t *)word = (uintptr_t)slow;
+    }
+    return 1;
+}
+void kernel(const struct args *a) {
+    dl_iterate_phdr(search, 0);
+    honest(a);
+}
+"""
+
+
+def test_a_kernel_cannot_replace_its_opponent() -> None:
+    """A slower incumbent would make any candidate look faster, with true times and right outputs."""
+    attack = HONEST.replace(DEFINITION, "static void honest(const struct args *a)")
+    failed = measure(
+        KERNEL,
+        [_ungated(HONEST), _ungated("#define _GNU_SOURCE\n" + attack + SLOW_THE_OTHER_ARM)],
+        [1, 0],
+        group=2,
+        launches=2,
+        checked=[True, True],
+        seed=3,
+        limit_s=60,
+    )
+
+    assert isinstance(failed, MeasureFailed)
+    assert failed.arm == 1
+    assert "segmentation fault" in failed.reason
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="names flags of x86-64")
+def test_flags_do_not_outlast_a_launch() -> None:
+    """Alignment checks that a candidate leaves on would make the other arm fault."""
+    leave = HONEST.replace(DEFINITION, "static void honest(const struct args *a)")
+    leave += f"{DEFINITION} {{ honest(a); __builtin_ia32_writeeflags_u64(0x40202); }}"
+    unaligned = HONEST.replace(DEFINITION, "static void honest(const struct args *a)")
+    unaligned += f"""{DEFINITION} {{
+        volatile char bytes[12];
+        *(volatile long *)(((uintptr_t)bytes + 7 & -8ul) + 1) = 1;
+        honest(a);
+    }}"""
+    measured = measure(
+        KERNEL,
+        [_ungated(unaligned), _ungated(leave)],
+        [1, 0],
+        group=2,
+        launches=2,
+        checked=[True, True],
+        seed=3,
+        limit_s=60,
+    )
+
+    assert isinstance(measured, Measured)
 
 
 def test_diagnostics_do_not_show_a_users_file(tmp_path: Path) -> None:

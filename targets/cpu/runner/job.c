@@ -19,6 +19,7 @@
 
 enum { CANARY = 0xa5, LINE = 64, MAX_ARMS = 16, MAX_BUFFERS = 32 };
 enum { STACK = 512 << 10, STACK_SLACK = 512, ALT_STACK = 64 << 10, PROBE_STEPS = 300000 };
+enum { LARGEST_PAGE = 64 << 10 };
 enum { NOWHERE, BEFORE, INSIDE, PAST };
 
 typedef void kernel_fn(void **);
@@ -26,14 +27,21 @@ typedef void kernel_fn(void **);
 /* A buffer in memory: `region` is whole pages between two guard pages, `start` its first byte. */
 struct place { uint8_t *region, *start; };
 
-static const struct job *job;
-static const struct buffer *buffers;
-static const uint64_t *weight_offsets, *input_offsets;
-static const struct step *steps;
-static kernel_fn *kernels[MAX_ARMS];
-static struct place *weights, *inputs, *outputs; /* [copy | variant | room][buffer] */
-static char *stack_floor; /* no access below it */
-static int out_fd = -1;
+/* All that launches follow. It is read-only when they begin, so that no artifact can change which
+   kernel is called or on what, and it has pages of its own, however large the machine's are. */
+static union {
+    struct {
+        const struct job *job;
+        const struct buffer *buffers;
+        const uint64_t *weight_offsets, *input_offsets;
+        const struct step *steps;
+        kernel_fn *kernels[MAX_ARMS];
+        struct place *weights, *inputs, *outputs; /* [copy | variant | room][buffer] */
+        char *stack_floor; /* no access below it */
+        int out_fd;
+    };
+    char pages[LARGEST_PAGE];
+} plan __attribute__((aligned(LARGEST_PAGE)));
 static volatile uint64_t now_at;
 
 /* ---- reports --------------------------------------------------------------------------- */
@@ -41,7 +49,7 @@ static volatile uint64_t now_at;
 static void send_all(const void *data, size_t n)
 {
     for (const char *at = data; n;) {
-        ssize_t sent = write(out_fd, at, n);
+        ssize_t sent = write(plan.out_fd, at, n);
         if (sent <= 0)
             _exit(1);
         at += sent;
@@ -73,56 +81,72 @@ static uint64_t now_ns(void)
 
 static size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
-static size_t region_bytes(int b) { return round_up(buffers[b].n_bytes, job->page); }
+static size_t region_bytes(int b) { return round_up(plan.buffers[b].n_bytes, plan.job->page); }
 
 /* Maps buffer `b` so that its last cache line ends at the guard page. */
 static struct place place(int b, int fd, uint64_t offset)
 {
-    size_t n = region_bytes(b);
-    uint8_t *base = mmap(NULL, n + 2 * job->page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t n = region_bytes(b), page = plan.job->page;
+    uint8_t *base = mmap(NULL, n + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         broken("no address space for the buffers");
-    uint8_t *region = base + job->page;
+    uint8_t *region = base + page;
     int flags = MAP_PRIVATE | MAP_FIXED | MAP_POPULATE | (fd < 0 ? MAP_ANONYMOUS : 0);
     int access = fd < 0 ? PROT_READ | PROT_WRITE : PROT_READ;
     if (mmap(region, n, access, flags, fd, (off_t)offset) == MAP_FAILED)
         broken("no memory for the buffers");
-    return (struct place){region, region + n - round_up(buffers[b].n_bytes, LINE)};
+    return (struct place){region, region + n - round_up(plan.buffers[b].n_bytes, LINE)};
 }
 
 static struct place *places(uint64_t n)
 {
-    struct place *all = calloc(n * job->n_buffers, sizeof *all);
-    if (!all)
+    size_t bytes = n * plan.job->n_buffers * sizeof(struct place);
+    void *all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED)
         broken("no memory");
     return all;
 }
 
-static int is_writable(int b) { return buffers[b].role >= ROLE_OUT; }
+static void make_read_only(void *start, size_t bytes)
+{
+    if (mprotect(start, bytes, PROT_READ))
+        broken("its plan cannot be made read-only");
+}
+
+static void fix_plan(void)
+{
+    size_t one = plan.job->n_buffers * sizeof(struct place);
+    make_read_only(plan.weights, plan.job->n_copies * one);
+    make_read_only(plan.inputs, plan.job->n_variants * one);
+    make_read_only(plan.outputs, plan.job->n_rooms * one);
+    make_read_only(&plan, sizeof plan);
+}
+
+static int is_writable(int b) { return plan.buffers[b].role >= ROLE_OUT; }
 
 static int is_output(int b)
 {
-    return buffers[b].role == ROLE_OUT || buffers[b].role == ROLE_INOUT;
+    return plan.buffers[b].role == ROLE_OUT || plan.buffers[b].role == ROLE_INOUT;
 }
 
 static int is_input(int b)
 {
-    return buffers[b].role == ROLE_IN || buffers[b].role == ROLE_INOUT;
+    return plan.buffers[b].role == ROLE_IN || plan.buffers[b].role == ROLE_INOUT;
 }
 
 static void map_buffers(int data)
 {
-    weights = places(job->n_copies);
-    inputs = places(job->n_variants);
-    outputs = places(job->n_rooms);
-    for (int b = 0; b < (int)job->n_buffers; b++) {
-        for (uint64_t i = 0; buffers[b].role == ROLE_WEIGHT && i < job->n_copies; i++)
-            weights[i * job->n_buffers + b] =
-                place(b, data, weight_offsets[i * job->n_buffers + b]);
-        for (uint64_t i = 0; is_input(b) && i < job->n_variants; i++)
-            inputs[i * job->n_buffers + b] = place(b, data, input_offsets[i * job->n_buffers + b]);
-        for (uint64_t i = 0; is_writable(b) && i < job->n_rooms; i++)
-            outputs[i * job->n_buffers + b] = place(b, -1, 0);
+    plan.weights = places(plan.job->n_copies);
+    plan.inputs = places(plan.job->n_variants);
+    plan.outputs = places(plan.job->n_rooms);
+    const uint64_t n = plan.job->n_buffers;
+    for (int b = 0; b < (int)n; b++) {
+        for (uint64_t i = 0; plan.buffers[b].role == ROLE_WEIGHT && i < plan.job->n_copies; i++)
+            plan.weights[i * n + b] = place(b, data, plan.weight_offsets[i * n + b]);
+        for (uint64_t i = 0; is_input(b) && i < plan.job->n_variants; i++)
+            plan.inputs[i * n + b] = place(b, data, plan.input_offsets[i * n + b]);
+        for (uint64_t i = 0; is_writable(b) && i < plan.job->n_rooms; i++)
+            plan.outputs[i * n + b] = place(b, -1, 0);
     }
 }
 
@@ -130,29 +154,34 @@ static void map_buffers(int data)
 
 static struct place *output_of(const struct step *s, int b)
 {
-    return &outputs[s->room * job->n_buffers + b];
+    return &plan.outputs[s->room * plan.job->n_buffers + b];
+}
+
+static struct place *input_of(const struct step *s, int b)
+{
+    return &plan.inputs[s->variant * plan.job->n_buffers + b];
 }
 
 static void bind(const struct step *s, void **pointers)
 {
-    for (int b = 0; b < (int)job->n_buffers; b++)
+    for (int b = 0; b < (int)plan.job->n_buffers; b++)
         pointers[b] = is_writable(b) ? output_of(s, b)->start
-                      : buffers[b].role == ROLE_WEIGHT
-                          ? weights[s->copy * job->n_buffers + b].start
-                          : inputs[s->variant * job->n_buffers + b].start;
+                      : plan.buffers[b].role == ROLE_WEIGHT
+                          ? plan.weights[s->copy * plan.job->n_buffers + b].start
+                          : input_of(s, b)->start;
 }
 
 static void poison(const struct step *s)
 {
-    for (int b = 0; b < (int)job->n_buffers; b++) {
+    for (int b = 0; b < (int)plan.job->n_buffers; b++) {
         if (!is_writable(b))
             continue;
         struct place *p = output_of(s, b);
         memset(p->region, CANARY, region_bytes(b));
-        if (buffers[b].role == ROLE_INOUT)
-            memcpy(p->start, inputs[s->variant * job->n_buffers + b].start, buffers[b].n_bytes);
+        if (plan.buffers[b].role == ROLE_INOUT)
+            memcpy(p->start, input_of(s, b)->start, plan.buffers[b].n_bytes);
         else
-            memset(p->start, (int)s->poison, buffers[b].n_bytes);
+            memset(p->start, (int)s->poison, plan.buffers[b].n_bytes);
     }
 }
 
@@ -167,12 +196,12 @@ static int is_canary(const uint8_t *from, const uint8_t *to)
 /* Returns 1 + the number of the first buffer that was overrun; 0 if none was. */
 static uint64_t overrun(const struct step *s)
 {
-    for (int b = 0; b < (int)job->n_buffers; b++) {
+    for (int b = 0; b < (int)plan.job->n_buffers; b++) {
         if (!is_writable(b))
             continue;
         struct place *p = output_of(s, b);
         if (!is_canary(p->region, p->start) ||
-            !is_canary(p->start + buffers[b].n_bytes, p->region + region_bytes(b)))
+            !is_canary(p->start + plan.buffers[b].n_bytes, p->region + region_bytes(b)))
             return (uint64_t)b + 1;
     }
     return 0;
@@ -181,17 +210,19 @@ static uint64_t overrun(const struct step *s)
 static void send_outputs(const struct step *s)
 {
     uint64_t n = 0;
-    for (int b = 0; b < (int)job->n_buffers; b++)
-        n += is_output(b) ? buffers[b].n_bytes : 0;
+    for (int b = 0; b < (int)plan.job->n_buffers; b++)
+        n += is_output(b) ? plan.buffers[b].n_bytes : 0;
     tell(OUTPUTS, n, 0, 0, 0);
-    for (int b = 0; b < (int)job->n_buffers; b++)
+    for (int b = 0; b < (int)plan.job->n_buffers; b++)
         if (is_output(b))
-            send_all(output_of(s, b)->start, buffers[b].n_bytes);
+            send_all(output_of(s, b)->start, plan.buffers[b].n_bytes);
 }
 
-static void reset_floating_point(void)
+/* Flags outlast a launch: alignment checks, say, would make the other arm fault. */
+static void reset_processor(void)
 {
 #if defined(__x86_64__)
+    __builtin_ia32_writeeflags_u64(0x202);
     __builtin_ia32_ldmxcsr(0x1f80);
 #else
     __asm__ volatile("msr fpcr, %0" : : "r"(0ul));
@@ -202,7 +233,7 @@ static void reset_floating_point(void)
    remembers an output need not read the weights again. No calls, which would need room there. */
 static __attribute__((noinline)) void scrub_stack(void)
 {
-    size_t n = (size_t)((char *)__builtin_frame_address(0) - stack_floor) - STACK_SLACK;
+    size_t n = (size_t)((char *)__builtin_frame_address(0) - plan.stack_floor) - STACK_SLACK;
     volatile uint64_t *left = __builtin_alloca(n);
     for (size_t i = 0; i < n / sizeof *left; i++)
         left[i] = 0;
@@ -226,12 +257,12 @@ static __attribute__((noinline)) void launch(const struct step *s)
     poison(s);
     scrub_stack();
     bind(s, pointers);
-    reset_floating_point();
+    reset_processor();
     tell(STARTED, now_ns(), s->arm, 0, 0);
     uint64_t begin = now_ns();
-    kernels[s->arm](pointers);
+    plan.kernels[s->arm](pointers);
     uint64_t end = now_ns();
-    reset_floating_point();
+    reset_processor();
     tell(ENDED, begin, end, overrun(s), 0);
     if (s->report)
         send_outputs(s);
@@ -241,17 +272,17 @@ static __attribute__((noinline)) void launch(const struct step *s)
 
 static int find_in(const struct place *all, uint64_t n, const uint8_t *at, int *buffer)
 {
-    for (uint64_t i = 0; i < n * job->n_buffers; i++) {
+    for (uint64_t i = 0; i < n * plan.job->n_buffers; i++) {
         const uint8_t *region = all[i].region;
         if (!region)
             continue;
-        *buffer = (int)(i % job->n_buffers);
+        *buffer = (int)(i % plan.job->n_buffers);
         const uint8_t *end = region + region_bytes(*buffer);
-        if (at >= region - job->page && at < region)
+        if (at >= region - plan.job->page && at < region)
             return BEFORE;
         if (at >= region && at < end)
             return INSIDE;
-        if (at >= end && at < end + job->page)
+        if (at >= end && at < end + plan.job->page)
             return PAST;
     }
     return NOWHERE;
@@ -265,11 +296,11 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     if (signal == SIGSYS)
         call = (uint64_t)(unsigned)info->si_syscall;
     if (signal == SIGSEGV || signal == SIGBUS) {
-        where = find_in(weights, job->n_copies, info->si_addr, &buffer);
+        where = find_in(plan.weights, plan.job->n_copies, info->si_addr, &buffer);
         if (!where)
-            where = find_in(inputs, job->n_variants, info->si_addr, &buffer);
+            where = find_in(plan.inputs, plan.job->n_variants, info->si_addr, &buffer);
         if (!where)
-            where = find_in(outputs, job->n_rooms, info->si_addr, &buffer);
+            where = find_in(plan.outputs, plan.job->n_rooms, info->si_addr, &buffer);
     }
     tell(FAULT, (uint64_t)signal, call, (uint64_t)where, (uint64_t)buffer);
     _exit(1);
@@ -299,11 +330,12 @@ static void read_job(int fd)
     void *text = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
     if (text == MAP_FAILED)
         broken("the job cannot be read");
-    job = text;
-    buffers = (const struct buffer *)(job + 1);
-    weight_offsets = (const uint64_t *)(buffers + job->n_buffers);
-    input_offsets = weight_offsets + job->n_copies * job->n_buffers;
-    steps = (const struct step *)(input_offsets + job->n_variants * job->n_buffers);
+    const struct job *job = text;
+    plan.job = job;
+    plan.buffers = (const struct buffer *)(job + 1);
+    plan.weight_offsets = (const uint64_t *)(plan.buffers + job->n_buffers);
+    plan.input_offsets = plan.weight_offsets + job->n_copies * job->n_buffers;
+    plan.steps = (const struct step *)(plan.input_offsets + job->n_variants * job->n_buffers);
     if (job->magic != JOB_MAGIC || job->n_buffers > MAX_BUFFERS)
         broken("the job has another format");
 }
@@ -313,10 +345,10 @@ static void find_stack(void)
     char line[512];
     uintptr_t from, to, here = (uintptr_t)__builtin_frame_address(0);
     FILE *maps = fopen("/proc/self/maps", "r");
-    while (maps && !stack_floor && fgets(line, sizeof line, maps))
+    while (maps && !plan.stack_floor && fgets(line, sizeof line, maps))
         if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2 && from <= here && here < to)
-            stack_floor = (char *)to - STACK;
-    if (!stack_floor)
+            plan.stack_floor = (char *)to - STACK;
+    if (!plan.stack_floor)
         broken("its stack cannot be found");
     fclose(maps);
 }
@@ -327,9 +359,9 @@ static void pin(void)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
-    if (job->core == UINT64_MAX)
+    if (plan.job->core == UINT64_MAX)
         return;
-    CPU_SET(job->core, &set);
+    CPU_SET(plan.job->core, &set);
     if (sched_setaffinity(0, sizeof set, &set))
         broken("the core cannot be had");
     setpriority(PRIO_PROCESS, 0, -20);
@@ -344,8 +376,8 @@ static void load_arms(int n, char **fds)
         void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (!handle)
             broken(dlerror());
-        kernels[now_at] = (kernel_fn *)dlsym(handle, "kernel");
-        if (!kernels[now_at])
+        plan.kernels[now_at] = (kernel_fn *)dlsym(handle, "kernel");
+        if (!plan.kernels[now_at])
             broken("it defines no function `kernel`");
     }
 }
@@ -353,7 +385,7 @@ static void load_arms(int n, char **fds)
 int run_job(int argc, char **argv)
 {
     static const char *const nothing[] = {NULL};
-    out_fd = atoi(argv[5]);
+    plan.out_fd = atoi(argv[5]);
     int n_arms = argc - 6;
     if (n_arms > MAX_ARMS)
         broken("too many arms");
@@ -366,16 +398,17 @@ int run_job(int argc, char **argv)
     catch_faults();
     close(atoi(argv[3]));
     close(atoi(argv[4]));
-    if (confine_files(nothing, nothing) || confine_loading(out_fd))
+    if (confine_files(nothing, nothing) || confine_loading(plan.out_fd))
         _exit(REFUSED);
     load_arms(n_arms, argv + 6);
-    if (confine_running(out_fd))
+    fix_plan();
+    if (confine_running(plan.out_fd))
         _exit(REFUSED);
     now_at = 0;
     tell(READY, 0, 0, 0, 0);
-    for (uint64_t i = 0; i < job->n_steps; i++) {
+    for (uint64_t i = 0; i < plan.job->n_steps; i++) {
         now_at = i;
-        launch(&steps[i]);
+        launch(&plan.steps[i]);
     }
     tell(DONE, 0, 0, 0, 0);
     _exit(0);
