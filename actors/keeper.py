@@ -59,11 +59,14 @@ class KeeperActor:
 
         normalize = self._target.normalize
         known_good = [normalize(text(good)) for good in request.known_good]
-        derived = learn(normalize(request.snippet), normalize(text(request.source)), known_good)
+        snippet = normalize(request.snippet)
+        derived = learn(
+            snippet, normalize(text(request.source)), known_good, certain=request.certain
+        )
         return FactLearned(
             kernel=request.kernel,
             topic="rule",
-            claim=rule_claim(derived, request.signature, text(request.diagnostics)),
+            claim=rule_claim(derived, snippet, request.signature, text(request.diagnostics)),
             signature=request.signature,
             snippet=derived.snippet,
             toolchain=self._toolchain(),

@@ -85,6 +85,7 @@ class _Examination:
             diagnostics=sha256(diagnostics) if diagnostics is not None else None,
             signature=self._failure.signature if self._failure else None,
             snippet=self._failure.snippet if self._failure else "",
+            certain=self._failure.certain if self._failure else False,
             toolchain=toolchain_digest(self._target.fingerprint()),
         )
         return Answer(event, tuple(blobs))

@@ -57,6 +57,7 @@ def _rule(state: State) -> Due | None:
             source=node.source,
             signature=node.examined.signature or "",
             snippet=node.examined.snippet,
+            certain=node.examined.certain,
             known_good=_built(state, node.kernel),
         )
         return Due(request, (seq,))

@@ -335,6 +335,8 @@ class CandidateExamined(Value):
     """Normalized diagnostic of a failed build."""
     snippet: str = ""
     """Offending text of a failed build, as the target sees it."""
+    certain: bool = False
+    """Whether that text alone makes any source illegal."""
     toolchain: str
     """Digest of the fingerprint that built it."""
 
@@ -537,6 +539,8 @@ class LearningRequested(Value):
     signature: str = ""
     snippet: str = ""
     """Rules: what the target took for the offending text."""
+    certain: bool = False
+    """Rules: whether that text alone makes any source illegal."""
     known_good: tuple[Sha, ...] = ()
     """Rules: sources known to build, which no rule may refuse."""
 

@@ -57,12 +57,13 @@ def noise_claim(figures: Mapping[str, float]) -> str:
     )
 
 
-def rule_claim(derived: Derivation, signature: str, diagnostics: str) -> str:
+def rule_claim(derived: Derivation, snippet: str, signature: str, diagnostics: str) -> str:
     """Say what the toolchain refused, and whether sources are refused on it from now on."""
     said = _quote(_first_error(diagnostics) or signature)
     if derived.snippet:
         return f"A source that contains `{_quote(derived.snippet)}` does not build: {said}"
-    return f"A build failed with: {said} (no rule: {derived.doubt})"
+    where = f" at `{_quote(snippet.strip())}`" if snippet.strip() else ""
+    return f"A build failed{where} with: {said} (no rule: {derived.doubt})"
 
 
 def toolchain_digest(fingerprint: Mapping[str, str]) -> str:

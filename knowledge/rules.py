@@ -20,7 +20,7 @@ class Derivation:
     """Why no source is refused on it; "" with a snippet."""
 
 
-def learn(snippet: str, source: str, known_good: Sequence[str]) -> Derivation:
+def learn(snippet: str, source: str, known_good: Sequence[str], *, certain: bool) -> Derivation:
     """Decide whether a failed build gives a rule.
 
     Args:
@@ -28,6 +28,8 @@ def learn(snippet: str, source: str, known_good: Sequence[str]) -> Derivation:
         source: normalized source that failed.
         known_good: normalized sources that built, the baseline among them; a rule never refuses
             any of them.
+        certain: whether the target says that the text alone is illegal. A line that a compiler
+            stumbles over may be innocent: what is wrong may stand before it.
 
     Returns:
         The snippet to refuse from now on, or the doubt that forbids it.
@@ -39,6 +41,8 @@ def learn(snippet: str, source: str, known_good: Sequence[str]) -> Derivation:
         return Derivation("", "the offending text is not in the source as written")
     if any(text in good for good in known_good):
         return Derivation("", "the same text is in a source that builds")
+    if not certain:
+        return Derivation("", "it may be legal elsewhere")
     return Derivation(text, "")
 
 

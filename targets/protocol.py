@@ -50,6 +50,8 @@ class BuildFailed:
     """Stable class of the first error: numbers, names and positions removed."""
     snippet: str
     """Smallest offending source text known (a token or a line); "" if there is none."""
+    certain: bool = False
+    """Whether the snippet alone makes any source illegal, whatever stands around it."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class Knowledge:
     records: dict[int, int] = field(default_factory=dict)
     """Sequence number of the record that states a fact, by the fact's number."""
     signatures: dict[str, None] = field(default_factory=dict)
-    """``kernel:signature`` of build failures that were learned from, or are being."""
+    """``kernel:signature:certain text`` of build failures that were learned from, or are being."""
     unread: dict[int, int] = field(default_factory=dict)
     """Build failures with a new signature that nobody has learned from, with their candidate."""
     asked: dict[str, None] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Knowledge:
                 self.facts[number], self.records[number] = event, record.seq
             case CandidateExamined(signature=str() as signature) as event:
                 kernel = tree.nodes[event.candidate].kernel
-                key = f"{kernel}:{signature}"
+                key = f"{kernel}:{signature}:{event.snippet if event.certain else ''}"
                 if key not in self.signatures:
                     self.signatures[key] = None
                     self.unread[record.seq] = event.candidate

@@ -50,8 +50,13 @@ def compile_ungated(kernel: Kernel, source: str, *, gate: bool = False) -> Built
 
 def _bounded(failed: BuildFailed) -> BuildFailed:
     """Shorten what goes into events: a source chooses its names, and the length of its lines."""
-    snippet = failed.snippet if len(failed.snippet) <= MAX_SHOWN else ""
-    return BuildFailed(failed.diagnostics, failed.signature[:MAX_SHOWN], snippet)
+    fits = len(failed.snippet) <= MAX_SHOWN
+    return BuildFailed(
+        failed.diagnostics,
+        failed.signature[:MAX_SHOWN],
+        failed.snippet if fits else "",
+        certain=failed.certain and fits,
+    )
 
 
 def _failed(printed: Printed, source: str) -> BuildFailed:

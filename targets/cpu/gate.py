@@ -151,7 +151,8 @@ def _without_comments(source: str) -> str:
 
 
 def _refuse(rule: str, reason: str, snippet: str) -> BuildFailed:
-    return BuildFailed(f"{SOURCE_NAME}: refused: {reason}", f"gate: {rule}", snippet)
+    said = f"{SOURCE_NAME}: refused: {reason}"
+    return BuildFailed(said, f"gate: {rule}", snippet, certain=bool(snippet))
 
 
 def _directive_fault(line: str, text: str) -> BuildFailed | None:

@@ -120,7 +120,7 @@ class FakeTarget:
     def build(self, kernel: str, source: str) -> Built | BuildFailed:
         """The artifact is the source."""
         if "broken" in facts_of(source):
-            return BuildFailed("line 2: broken", "broken statement", "broken")
+            return BuildFailed("line 2: broken", "broken statement", "broken", certain=True)
         return Built(source.encode(), "")
 
     def check(

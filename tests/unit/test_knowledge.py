@@ -39,7 +39,7 @@ def rules(*snippets: str) -> dict[int, FactLearned]:
     }
 
 
-def rule_fact(snippet: str, source: str, good: str = "") -> FactLearned:
+def rule_fact(snippet: str, source: str, good: str = "", *, certain: bool = True) -> FactLearned:
     request = LearningRequested(
         kernel="qkv",
         topic="rule",
@@ -47,6 +47,7 @@ def rule_fact(snippet: str, source: str, good: str = "") -> FactLearned:
         source=SHA["source"],
         signature="error: unknown",
         snippet=snippet,
+        certain=certain,
         known_good=(SHA["good"],),
     )
     texts = {"diagnostics": "note: x\nk.c:1: error: no vdot8\n", "source": source, "good": good}
@@ -88,6 +89,17 @@ def test_a_doubtful_snippet_is_a_claim_and_no_rule(snippet: str, good: str, doub
     assert "k.c:1: error: no vdot8" in fact.claim
 
 
+def test_a_line_that_a_compiler_stumbles_over_is_no_rule() -> None:
+    """What is wrong may stand before it; the line is quoted to agents, and refuses nothing."""
+    fact = rule_fact("x = vdot8;", "int y x = vdot8;", certain=False)
+
+    assert fact.snippet == ""
+    assert fact.claim == (
+        "A build failed at `x = vdot8;` with: k.c:1: error: no vdot8 "
+        "(no rule: it may be legal elsewhere)"
+    )
+
+
 def test_a_rule_matches_whole_words() -> None:
     """``dot4`` is refused, ``dot48`` and ``my_dot4`` are other names."""
     known = rules("nope", "dot4", "dot4(")
@@ -101,7 +113,7 @@ def test_no_rule_refuses_a_source_known_to_build(
     snippet: str, source: str, known_good: list[str]
 ) -> None:
     """And each rule refuses the very source that taught it."""
-    derived = learn(snippet, source, known_good)
+    derived = learn(snippet, source, known_good, certain=True)
 
     if derived.snippet:
         known = rules(derived.snippet)
@@ -114,7 +126,7 @@ def test_no_rule_refuses_a_source_known_to_build(
 def test_an_empty_snippet_occurs_nowhere() -> None:
     """A claim without a predicate never refuses anything."""
     assert not occurs("", "anything")
-    assert learn(" ", "anything", []) == Derivation(
+    assert learn(" ", "anything", [], certain=True) == Derivation(
         "", "no offending text that would mean anything elsewhere"
     )
 
