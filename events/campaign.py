@@ -118,7 +118,7 @@ class Campaign(Settings):
     kernels: tuple[str, ...] = Field(min_length=1)
     objective: Literal["geomean"] = "geomean"
     """Geometric mean over the kernels of baseline time over best time."""
-    seed: int = Field(default=1, ge=0)
+    seed: int = Field(default=1, ge=0, lt=2**63)
     """Seeds the catalogue; the secret seed of coins and held-out fixtures is drawn at the start."""
     search: Search = Search()
     screening: Screening = Screening()

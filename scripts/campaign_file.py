@@ -75,6 +75,8 @@ def _table(path: Path) -> dict[str, Any]:
         raise CampaignError(path, f"cannot be read ({e.strerror})") from None
     except tomllib.TOMLDecodeError as e:
         raise CampaignError(path, f"not valid TOML: {e}") from None
+    except RecursionError:
+        raise CampaignError(path, "not valid TOML: nested too deeply") from None
 
 
 # ---- keys and values -----------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 from events.blobs import Blobs
 from scripts.reporting.handover import SUMS, SUMS_TITLE, exported
 from scripts.reporting.history import load
-from scripts.runs import UsageError, without_traceback
+from scripts.runs import UsageError, without_traceback, write
 
 
 @without_traceback
@@ -43,8 +43,9 @@ def replace(folder: Path, made: Mapping[str, bytes]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in old - made.keys():
         (folder / name).unlink(missing_ok=True)
-    for name, data in made.items():
-        (folder / name).write_bytes(data)
+    # The list comes first: by it the next export knows the files of one that a full disk cut off.
+    for name, data in sorted(made.items(), key=lambda file: file[0] != SUMS):
+        write(folder / name, data)
 
 
 def previous(folder: Path) -> frozenset[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from events.blobs import Blobs
 from scripts.reporting.history import load
 from scripts.reporting.page import render
-from scripts.runs import without_traceback
+from scripts.runs import without_traceback, write
 
 
 @without_traceback
@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     out: Path = args.out or args.run / "report.html"
     run = load(args.run)
-    out.write_text(render(run, Blobs(args.run)), "utf-8")
+    write(out, render(run, Blobs(args.run)).encode())
     n_kernels = len(run.kernels)
     print(f"wrote {out}: {n_kernels} kernels, {len(run.records)} records, head {run.head[:12]}")
     return 0

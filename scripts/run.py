@@ -5,6 +5,7 @@ import io
 import os
 import platform
 import secrets
+import shutil
 import signal
 import socket
 import sys
@@ -88,6 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if run is not None and before.finished:
         is_reported = (run / REPORT).exists()
         return _conclude(before, run, read_head(run), options, is_reported=is_reported)
+    _check_models(campaign)
     target = load_target(campaign.target, campaign.preset)
     toolchain = target.fingerprint()
     if before.start and before.toolchain != toolchain:
@@ -165,6 +167,26 @@ def _difference(was: Any, now: Any, key: str = "") -> tuple[str, Any, Any] | Non
     return None
 
 
+def _check_models(campaign: Campaign) -> None:
+    """Find what would make every turn fail before it has cost hours of them."""
+    for role in ROLES:
+        model = campaign.models.of(role)
+        if model.provider == "litellm" and model.api_key_env not in (None, *os.environ):
+            raise UsageError(
+                f"the {role}'s model needs the environment variable {model.api_key_env!r} "
+                "('api_key_env'), which is not set"
+            )
+        if model.provider == "command" and not _is_program(model.command[0]):
+            raise UsageError(f"the {role}'s 'command' names no program: {model.command[0]!r}")
+
+
+def _is_program(name: str) -> bool:
+    try:
+        return shutil.which(name) is not None
+    except ValueError:  # a NUL in it
+        return False
+
+
 # ---- running -------------------------------------------------------------------------------
 
 
@@ -235,6 +257,7 @@ def _log_failures(stack: ExitStack, run: Path) -> None:
         ],
         logger_factory=structlog.WriteLoggerFactory(file),
     )
+    stack.callback(structlog.reset_defaults)  # before the file is closed
 
 
 def _keys(campaign: Campaign) -> dict[str, str]:

@@ -68,6 +68,16 @@ def _say(problem: object, status: int) -> int:
     return status
 
 
+def write(path: Path, data: bytes) -> None:
+    """Write a file whole, or leave none: half of one would be taken for the real thing."""
+    try:
+        path.write_bytes(data)
+    except OSError as e:
+        if e.errno in DISK_ERRORS and path.is_file():
+            path.unlink()
+        raise
+
+
 def holds_run(folder: Path) -> bool:
     """Whether a folder has a log."""
     return (folder / LOG_NAME).is_file()

@@ -15,7 +15,7 @@ from targets.protocol import MeasureFailed
 
 _MAX_RATE: Final = 200e9
 """Bytes/s that no core gets from main memory."""
-_MAX_EXCESS: Final = 0.5
+_MAX_EXCESS: Final = 0.2
 """Share of the claimed time that may go by unclaimed, beyond what preparing takes."""
 _MIN_FRESH: Final = 3
 _MAX_SLOWER: Final = 1.5

@@ -23,6 +23,8 @@ _REPORT: Final = struct.Struct("=6Q")
 _SPACE: Final = 2 << 30
 """Address space of a runner beyond its buffers."""
 _MAX_TEXT: Final = 4096
+_MAX_PAUSE_S: Final = 1e-5
+"""Between the announcement of a launch and its beginning: some ten times what is usual."""
 
 
 class Kind(IntEnum):
@@ -72,8 +74,12 @@ class Launch:
 
     @property
     def claimed_s(self) -> float:
-        """How long it took by the runner's clock, which the artifact could reach."""
-        return self.ended_s - self.begun_s
+        """How long it took by the runner's clock.
+
+        An artifact could reach the reading of the beginning, but not the announcement, which was
+        gone by then.
+        """
+        return self.ended_s - min(self.begun_s, self.announced_s + _MAX_PAUSE_S)
 
 
 @dataclass(frozen=True)

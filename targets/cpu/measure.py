@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -92,20 +93,25 @@ def _steps(
 ) -> list[Step]:
     """Plan every launch; copies take turns over the whole job, so that each comes back cold.
 
-    Reported launches have inputs of their own, so that there a remembered output is none.
+    Reported launches have inputs of their own, so that there a remembered output is none. Which
+    launches and which inputs they are is drawn anew for each job: an artifact can tell launches
+    apart by the addresses that it gets, and would leave work out where nobody looks.
     """
     n_stored = len(inputs.weight_offsets)
+    draw = secrets.SystemRandom()
+    variants = draw.sample(range(_N_VARIANTS + _N_FRESH), _N_VARIANTS + _N_FRESH)
     steps: list[Step] = []
     for run, arm in enumerate(schedule):
         fresh = _N_VARIANTS + schedule[:run].count(arm) % _N_FRESH
+        reported = draw.randrange(launches)
         for launch in range(launches):
             i = len(steps)
-            report = checked[arm] and launch == launches - 1
+            report = checked[arm] and launch == reported
             steps.append(
                 Step(
                     arm=arm,
                     copy=i % n_stored,
-                    variant=fresh if report else (run + launch) % _N_VARIANTS,
+                    variant=variants[fresh if report else (run + launch) % _N_VARIANTS],
                     room=0,
                     poison=POISONS[i % len(POISONS)],
                     probe=launch == 0 and run % group == 0,

@@ -72,6 +72,8 @@ def test_an_unknown_key_is_named_with_the_nearest_right_one(
     [
         ("seed = '1'", "'seed' is \"1\"; it should be a valid integer"),
         ("seed = true", "'seed' is true; it should be a valid integer"),
+        (f"seed = {2**63}", f"'seed' is {2**63}; it should be less than {2**63}"),
+        (f"x = {'[' * 5000}", "not valid TOML: nested too deeply"),
         (
             "[search]\nmax_candidates = 0",
             "'search.max_candidates' is 0; it should be greater than or equal to 1",

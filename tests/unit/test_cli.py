@@ -177,6 +177,30 @@ def watched(run: Path, view: progress.View) -> State:
     return state
 
 
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ('provider = "command"\ncommand = ["no-such-agent"]', "no program: 'no-such-agent'"),
+        ('provider = "command"\ncommand = ["a\\u0000b"]', "no program: 'a\\x00b'"),
+        (
+            'provider = "litellm"\nmodel = "openai/m"\napi_key_env = "NO_SUCH_KEY"',
+            "environment variable 'NO_SUCH_KEY'",
+        ),
+    ],
+)
+def test_a_model_that_cannot_answer_is_named_before_the_run_starts(
+    model: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every turn would fail, and the run would end hours later with nothing found."""
+    file = tmp_path / "x.toml"
+    text = 'name = "x"\ntarget = "cpu"\nkernels = ["decoder_feedforward"]\n[models.default]\n'
+    file.write_text(text + model)
+
+    assert main(["run", str(file), "--local", "--out", str(tmp_path / "r")]) == runs.USAGE
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()
+
+
 def test_a_display_that_fails_does_not_end_the_run(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -172,6 +172,20 @@ def test_a_clock_that_claims_a_tenth_is_caught(claimed_s: float, true_s: float) 
     assert fault.arm == 0
 
 
+def test_a_beginning_is_not_taken_for_later_than_its_announcement() -> None:
+    """The announcement is out of an artifact's reach; the reading of the clock after it is not."""
+    moved = Launch(100.0, 100.002, 100.005, 100.0, 100.005, "", None, None)
+
+    assert moved.claimed_s == pytest.approx(0.005, rel=0.01)
+
+
+def test_a_quarter_taken_off_every_launch_is_caught() -> None:
+    """A small forgery would be accepted as a gain."""
+    fault = clock_fault(STEPS, _launches(0.003, 0.004), 0, weights=0, outputs=1000)
+    assert fault is not None
+    assert fault.arm == 0
+
+
 def test_a_rate_that_no_memory_has_is_caught() -> None:
     """The weights are cold, so a launch cannot be shorter than reading them."""
     fault = clock_fault(STEPS, _launches(1e-5, 1e-5), 0, weights=10**8, outputs=0)

@@ -1,11 +1,13 @@
 """The export of a run: sources that are the record's, and folders that are the user's."""
 
+import errno
 import hashlib
 from pathlib import Path
 
 import pytest
 
 from events.blobs import Blobs
+from scripts import report
 from scripts.export import main
 from scripts.reporting.handover import exported
 from scripts.reporting.history import Run, load
@@ -122,3 +124,26 @@ def test_a_run_that_is_not_there_is_a_line_on_stderr(
 
     assert "no such log" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_that_a_full_disk_cut_off_can_be_repeated(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it left must not be taken for files of the user's, nor for whole ones."""
+    write_bytes = Path.write_bytes
+
+    def full(path: Path, data: bytes) -> int:
+        write_bytes(path, data[:3] if path.suffix == ".txt" else data)
+        if path.suffix == ".txt":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return len(data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        assert main([str(folder), "--out", str(tmp_path / "best")]) == 1
+        assert report.main([str(folder), "--out", str(tmp_path / "report.txt")]) == 1
+
+    assert not (tmp_path / "report.txt").exists()
+    assert not list((tmp_path / "best").glob("*.txt"))
+    assert main([str(folder), "--out", str(tmp_path / "best")]) == 0
+    assert len(list((tmp_path / "best").glob("*.txt"))) == 2
