@@ -13,14 +13,15 @@ help:           ## list the targets
 install: $(VENV)/installed  ## make the virtual environment at the pinned versions
 
 $(VENV)/installed: pyproject.toml constraints.txt
+	@echo "installing about 1.2 GB of packages into $(VENV), which takes a minute or two ..."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev$(COMPILER)]'
 	@touch $@
 
 demo: install   ## optimize the three Gemma-4 decode kernels on this processor, small sizes
 	$(BIN)/kernelwright run examples/gemma4-decode/cpu-small.toml
-	@run=$$(ls -td runs/gemma4-decode-small-*/ | head -n 1); \
-	$(BIN)/kernelwright tree $$run && echo && echo "report: $${run}report.html"
+	@run=$$(ls -td runs/gemma4-decode-small-*/ | head -n 1); run=$${run%/}; \
+	echo; $(BIN)/kernelwright tree $$run; echo; $(BIN)/kernelwright run $$run
 
 check: install  ## style, types, import contracts
 	$(BIN)/ruff check .

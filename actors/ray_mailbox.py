@@ -26,6 +26,8 @@ _log = structlog.get_logger()
 
 LOCAL = (*ROLES, "keeper", "device")
 """Addresses with one actor, on the driver's node; the device is that node's."""
+START_S = 120.0
+"""Time that all actors have to start."""
 PREFIX = "kernelwright-ray-"
 
 
@@ -104,9 +106,26 @@ class RayMailbox:
         environ: Mapping[str, str],
         address: str | None,
     ) -> "RayMailbox":
-        """Start Ray, or join the cluster at ``address``, and the actors of a run."""
+        """Start Ray, or join the cluster at ``address``, and the actors of a run.
+
+        Raises:
+            ConnectionError: the actors do not start there: too few free processors, most likely.
+        """
         connect(workers, address)
-        return cls(crew_makers(target, preset, workers, lease_file, environ))
+        mailbox = cls(crew_makers(target, preset, workers, lease_file, environ))
+        mailbox.wait_for_actors(START_S)
+        return mailbox
+
+    def wait_for_actors(self, timeout_s: float) -> None:
+        """Wait until every actor is there; without one, its commands would wait in silence."""
+        ready = [actor.__ray_ready__.remote() for actor in self._actors]
+        _, missing = ray.wait(ready, num_returns=len(ready), timeout=timeout_s)
+        if missing:
+            self.close()
+            raise ConnectionError(
+                f"{len(missing)} of {len(ready)} actors did not start in {timeout_s:.0f} s; "
+                "each needs a free processor of the cluster"
+            )
 
     def send(self, command: Command) -> None:
         """Hand a command to the least busy actor of its address."""

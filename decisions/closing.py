@@ -80,8 +80,10 @@ def _idle(state: State) -> str | None:
         task = turns.wanted(state, kernel)
         if task is not None and (refusal := turns.cannot_ask(state, task)):
             return refusal
-    if all(state.desk.of(k).failures >= turns.MAX_FAILURES for k in state.tree.branches):
-        return f"the last {turns.MAX_FAILURES} turns in a row of each kernel gave no candidate"
+    desks = [state.desk.of(kernel) for kernel in state.tree.branches]
+    if all(desk.failures >= turns.MAX_FAILURES for desk in desks):
+        why = desks[-1].last_failure
+        return f"{turns.MAX_FAILURES} turns in a row of each kernel gave no candidate: {why}"
     return "nothing left to propose"
 
 

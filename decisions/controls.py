@@ -59,11 +59,11 @@ def check(state: State) -> Due | None:
 
 
 def _wrong(node: Node) -> Due:
-    refusal = node.reason.removeprefix("refused at ")
-    passed = node.status is Status.REFUSED and refusal.startswith("correctness")
-    reason = f"the known-wrong canary was refused at {refusal}" if passed else (
-        f"the known-wrong canary was not refused for being wrong: {node.reason}"
-    )  # fmt: skip
+    fixtures = node.examined.fixtures if node.examined else ()
+    passed = node.status is Status.REFUSED and any((f.margin or 0.0) > 1.0 for f in fixtures)
+    why = node.reason if node.status is Status.REFUSED else "it passed"
+    said = "was refused for its outputs" if passed else "was not refused for its outputs"
+    reason = f"the known-wrong canary {said}: {why}"
     checked = HarnessChecked(
         kernel=node.kernel, control="canary_wrong", passed=passed, reason=reason
     )

@@ -95,7 +95,8 @@ def _show(subjects: list[int], records: list[Record], state: State, blobs: Blobs
     by_candidate = trails(records)
     for candidate in subjects:
         try:
-            for line in dossier(candidate, by_candidate[candidate], state, blobs):
+            trail, whole = by_candidate[candidate], len(subjects) == 1
+            for line in dossier(candidate, trail, state, blobs, whole=whole):
                 print(line)
         except LogError as error:
             print(f"c{candidate}: {error}", file=sys.stderr)

@@ -80,13 +80,25 @@ def trails(records: Sequence[Record]) -> dict[CandidateId, Trail]:
     return found
 
 
-def dossier(candidate: CandidateId, trail: Trail, state: State, blobs: Blobs) -> Iterator[str]:
-    """Write the evidence about a candidate, line by line; what agents wrote cannot begin one."""
-    for line in _told(candidate, trail, state, blobs):
+def dossier(
+    candidate: CandidateId, trail: Trail, state: State, blobs: Blobs, *, whole: bool
+) -> Iterator[str]:
+    """Write the evidence about a candidate, line by line; what agents wrote cannot begin one.
+
+    Args:
+        candidate: its number.
+        trail: the records about it.
+        state: of the whole run.
+        blobs: of the run.
+        whole: whether prompts are written out; they are long, and named in any case.
+    """
+    for line in _told(candidate, trail, state, blobs, whole=whole):
         yield visible(line).replace("\n", "\n            ")
 
 
-def _told(candidate: CandidateId, trail: Trail, state: State, blobs: Blobs) -> Iterator[str]:
+def _told(
+    candidate: CandidateId, trail: Trail, state: State, blobs: Blobs, *, whole: bool
+) -> Iterator[str]:
     node = state.tree.nodes[candidate]
     yield RULE
     yield f"c{candidate}  {node.kernel}  {node.form}  {node.status}"
@@ -98,7 +110,7 @@ def _told(candidate: CandidateId, trail: Trail, state: State, blobs: Blobs) -> I
     for verdict in trail.verdicts:
         yield f"verdict     record {verdict.seq}, from records {_numbers(verdict.because)}:"
         yield f"            {_verdict(verdict)}"
-    yield from _talk(trail, blobs)
+    yield from _talk(candidate, trail, blobs, whole=whole)
     yield from _diff(node, state, blobs)
 
 
@@ -169,10 +181,15 @@ def _verdict(record: Record) -> str:
     return f"{event.kind.removeprefix('candidate_')}{interval}: {event.reason}"
 
 
-def _talk(trail: Trail, blobs: Blobs) -> Iterator[str]:
+def _talk(candidate: CandidateId, trail: Trail, blobs: Blobs, *, whole: bool) -> Iterator[str]:
     for seq, reply in trail.replies:
         yield f"prompt      record {seq}, {reply.provider}, template {reply.template[:16]}"
-        yield from _indented(blobs.text(reply.prompt))
+        prompt = blobs.text(reply.prompt)
+        if whole:
+            yield from _indented(prompt)
+        else:
+            n_lines = len(prompt.splitlines())
+            yield f"    | {n_lines} lines, written out by `kernelwright audit RUN c{candidate}`"
         yield f"reply       record {seq}"
         yield from _indented(blobs.text(reply.reply))
 

@@ -24,6 +24,7 @@ BROKEN_PIPE = 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; return the exit status."""
+    _open_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0] in ("-h", "--help", "help"):
         print(_help())
@@ -35,6 +36,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_unknown(words[0]), file=sys.stderr)
         return 2
     return _call(words[0], words[1:])
+
+
+def _open_streams() -> None:
+    """Open what the caller has closed: else the log would be descriptor 1 or 2, and be printed to."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)
 
 
 def _call(name: str, argv: list[str]) -> int:

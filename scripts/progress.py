@@ -24,7 +24,9 @@ from events.vocabulary import (
     RunFinished,
     RunInterrupted,
     RunResumed,
+    ScreeningRequested,
     SearchClosed,
+    TurnFailed,
     WorkAbandoned,
 )
 from scripts.plain import one_line
@@ -55,6 +57,10 @@ class View(Protocol):
         """Let time pass; called several times a second while the director waits."""
         ...
 
+    def say(self, text: str) -> None:
+        """Tell a person something that is not in the record."""
+        ...
+
     def close(self) -> None:
         """Show nothing more."""
         ...
@@ -73,6 +79,10 @@ class Guarded:
     def tick(self) -> None:
         """Let time pass."""
         self._try(lambda view: view.tick())
+
+    def say(self, text: str) -> None:
+        """Tell a person something that is not in the record."""
+        self._try(lambda view: view.say(text))
 
     def close(self) -> None:
         """Show nothing more."""
@@ -102,6 +112,9 @@ def view(*, quiet: bool, as_json: bool, clock: Clock = time.monotonic) -> Guarde
 
 class Silent:
     """Shows nothing."""
+
+    def say(self, text: str) -> None:
+        """Tell a person something that is not in the record."""
 
     def watch(self, record: Record, state: State) -> None:
         """Take in a record that was just appended."""
@@ -150,6 +163,10 @@ class Lines:
         """Show nothing more."""
         self._state = None
 
+    def say(self, text: str) -> None:
+        """Tell a person something that is not in the record."""
+        print(text, file=self._out, flush=True)
+
     def _print(self, state: State, text: str) -> None:
         self._last = self._clock()
         since = state.spending.wall_s + self._last - self._taken
@@ -179,6 +196,10 @@ class Panel:
         if self._state is not None and now - self._drawn >= REDRAW_S:
             self._drawn = now
             self._live.update(_panel(self._state, now - self._taken), refresh=True)
+
+    def say(self, text: str) -> None:
+        """Print above the table."""
+        self._console.print(Text(text))
 
     def close(self) -> None:
         """Take the table away."""
@@ -220,6 +241,8 @@ def _mishap(record: Record) -> str | None:
             return "resumed"
         case RunInterrupted(reason=reason):
             return reason
+        case TurnFailed(turn=turn, reason=reason):
+            return f"no reply to turn {turn}: {reason}"
         case LogRepaired(n_bytes=n_bytes):
             return f"{n_bytes} bytes that a crash cut off were removed from the log's end"
         case RequestLost(reason=reason):
@@ -256,7 +279,9 @@ def job(state: State) -> str:
     """What the device does now."""
     running = state.ledger.running
     if running is None:
-        return "device idle"
+        screened = (r for r in state.pending.values() if isinstance(r, ScreeningRequested))
+        busy = [f"c{request.candidate}" for request in screened]
+        return f"building and checking {', '.join(busy)}" if busy else "device idle"
     return (
         f"job {running.job}: {running.purpose} c{running.candidate} vs c{running.incumbent} "
         f"of {running.kernel}"

@@ -190,6 +190,9 @@ def _is_program(name: str) -> bool:
 # ---- running -------------------------------------------------------------------------------
 
 
+STOPPING = "stopping at the next safe point; once more kills at once"
+
+
 class Stop:
     """Ctrl-C and SIGTERM: the first one asks to stop at a safe point, the second one kills."""
 
@@ -211,8 +214,10 @@ class Stop:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         self.asked = True
-        # Not print: the signal may have come in the middle of one.
-        os.write(2, b"\nstopping at the next safe point; once more kills at once\n")
+        if not sys.stderr.isatty():
+            # Not print: the signal may have come in the middle of one. A terminal is told by
+            # the view, which would draw over this.
+            os.write(2, f"\n{STOPPING}\n".encode())
 
 
 def _drive(run: Path, campaign: Campaign, target: Target, options: Options) -> tuple[State, str]:
@@ -240,6 +245,8 @@ def _drive(run: Path, campaign: Campaign, target: Target, options: Options) -> t
 
         def stopping() -> bool:
             screen.tick()
+            if stop.asked and sys.stderr.isatty():
+                screen.say(STOPPING)
             return stop.asked
 
         return director.run(stop=stopping), log.head

@@ -147,5 +147,6 @@ def _kernel_line(state: State, kernel: str) -> str:
     bound = "-" if final.time_over_bound is None else f"{final.time_over_bound:.2f}"
     return (
         f"{kernel}  speed-up {final.speedup:.2f}x ({final.low:.2f}..{final.high:.2f})  "
-        f"time/bound {bound}  best c{final.best}"
+        f"time/bound {bound}  best c{final.best}  "
+        f"(accepts claimed {state.tree.speedup(final.best):.2f}x)"
     )

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from decisions.posterior import WIDEST
 from events.projections.state import replay
 from events.projections.tree import DesignTree, Node, Status
 from events.vocabulary import CandidateId
@@ -98,13 +99,21 @@ def walk(tree: DesignTree, kernel: str) -> Iterator[tuple[int, Node]]:
 def line(tree: DesignTree, node: Node) -> str:
     """One candidate in one line: verdict, speed-up over its opponent with interval, and why."""
     parent = "" if node.parent is None else f" on c{node.parent}"
-    parts = [f"c{node.candidate}{parent}", str(node.form), str(node.status)]
+    parts = [f"c{node.candidate}{parent}", _best(tree, node), str(node.form), str(node.status)]
     if node.effect is not None:
         parts.append(_effect(node))
-    if node.candidate == tree.branches[node.kernel].incumbent:
-        parts.append(f"BEST ({tree.speedup(node.candidate):.2f}x over the baseline)")
     why = node.reason if node.status in (Status.REFUSED, Status.SHELVED) else node.hypothesis
     return "  ".join(filter(None, [*parts, _short(node.move), _short(why)]))
+
+
+def _best(tree: DesignTree, node: Node) -> str:
+    """Mark the best version, with its speed-up over the baseline: as measured last, or claimed."""
+    branch = tree.branches[node.kernel]
+    if node.candidate != branch.incumbent:
+        return ""
+    if branch.finished is not None:
+        return f"BEST {branch.finished.speedup:.2f}x"
+    return f"BEST {tree.speedup(node.candidate):.2f}x as accepted"
 
 
 def _effect(node: Node) -> str:
@@ -112,7 +121,7 @@ def _effect(node: Node) -> str:
     if node.effect is None:
         return ""
     interval = ""
-    if node.low is not None and node.high is not None:
+    if node.low is not None and node.high is not None and node.high - node.low < WIDEST:
         interval = f" ({times(node.high)}..{times(node.low)})"
     return f"{times(node.effect)}x{interval} over c{node.opponent}, {node.n_pairs} pairs"
 

@@ -54,6 +54,8 @@ class KernelDesk:
     """Incumbents on which the optimizer has nothing more."""
     failures: int = 0
     """Threads in a row that ended without a candidate."""
+    last_failure: str = ""
+    """Why the last of them did."""
     moves: list[str] = field(default_factory=list)
     """Moves of designs and, as ``<incumbent>|<move>``, of steps, in order."""
 
@@ -87,8 +89,8 @@ class Desk:
             case CandidateProposed(turn=int() as turn) as event:
                 self._end(turn)
                 self.of(event.kernel).failures = 0
-            case TurnDropped(turn=turn) | WorkAbandoned(turn=int() as turn):
-                self._drop(turn)
+            case TurnDropped(turn=turn, reason=why) | WorkAbandoned(turn=int() as turn, reason=why):
+                self._drop(turn, why)
             case _:
                 pass
 
@@ -128,12 +130,13 @@ class Desk:
         if isinstance(event.outcome, Draft) and thread.turn.task == "step" and event.outcome.move:
             desk.moves.append(f"{thread.turn.parent}|{event.outcome.move}")
 
-    def _drop(self, turn: int) -> None:
+    def _drop(self, turn: int, reason: str) -> None:
         thread = self._end(turn)
         reply = thread.reply
         done = isinstance(reply, RoleReplied) and isinstance(reply.outcome, Nothing)
         if not done or thread.turn.task not in ("design", "step"):
-            self.of(thread.kernel).failures += 1
+            desk = self.of(thread.kernel)
+            desk.failures, desk.last_failure = desk.failures + 1, reason
 
     def _end(self, turn: int) -> Thread:
         thread = next(t for t in self.threads.values() if t.turn.turn == turn)

@@ -18,6 +18,13 @@ from targets.protocol import TargetError
 
 REFUSED: Final = 40
 """Exit status of the runner where it cannot confine."""
+_RUNNER_LINK: Final = (
+    "-Wl,-z,now",
+    "-Wl,-z,relro",
+    "-Wl,--no-as-needed",
+    "-l:libm.so.6",  # artifacts call it; by its plain name one compiler leaves it out as unused
+    "-ldl",
+)
 _SOURCES: Final = ("main.c", "confine.c", "job.c")
 _HEADERS: Final = ("confine.h", "job.h")
 
@@ -61,7 +68,8 @@ def runner() -> Path:
         TargetError: it does not build here, or the kernel has no seccomp.
     """
     cc, texts = compiler(), _texts()
-    key = hashlib.sha256(repr((cc.command, cc.version, texts)).encode()).hexdigest()[:16]
+    made_of = (cc.command, cc.version, _RUNNER_LINK, texts)
+    key = hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
     program = cache() / f"runner-{key}"
     if not program.exists():  # the first time, or the system has tidied its temporary files
         _build_runner(cc, texts, program)
@@ -88,8 +96,7 @@ def _build_runner(cc: Compiler, texts: dict[str, bytes], program: Path) -> None:
         folder = Path(name)
         for file, text in texts.items():
             (folder / file).write_bytes(text)
-        link = ("-Wl,-z,now", "-Wl,-z,relro", "-Wl,--no-as-needed", "-lm", "-ldl")
-        command = (*cc.command, "-O2", "-std=gnu11", *_SOURCES, "-o", "runner", *link)
+        command = (*cc.command, "-O2", "-std=gnu11", *_SOURCES, "-o", "runner", *_RUNNER_LINK)
         environment = _environment(folder)
         built = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300

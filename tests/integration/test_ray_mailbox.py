@@ -83,3 +83,12 @@ def test_a_pool_shares_its_commands(tmp_path: Path) -> None:
             answers.add(str(delivery.answer.event))
 
     assert len(answers) == 2
+
+
+@pytest.mark.usefixtures("_ray")
+def test_actors_that_find_no_processor_are_missed(tmp_path: Path) -> None:
+    """A run that joins a full cluster says so; it does not wait for ever; this ends Ray, so it is last."""
+    makers = [MortalMaker(tmp_path / str(i)) for i in range(40)]
+
+    with pytest.raises(ConnectionError, match="did not start in 5 s"):
+        RayMailbox(makers).wait_for_actors(5)

@@ -1,0 +1,48 @@
+"""A machine without gcc or clang: the compiler of the wheel does everything."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = [pytest.mark.device, pytest.mark.timeout(400)]
+
+PROGRAM = """
+from targets.cpu.kernels import KERNELS
+from targets.cpu.target import CpuTarget
+from targets.cpu.toolchain import compiler
+from targets.protocol import Built, Measured
+
+print(compiler().family)
+target = CpuTarget("small")
+for kernel in KERNELS:
+    sources = target.sources(kernel)
+    built = target.build(kernel, sources.baseline)
+    assert isinstance(built, Built), built
+    (checked,) = target.check(kernel, built.artifact, (1,))
+    assert checked.passed, checked
+    wrong = target.build(kernel, sources.canary_wrong)
+    assert isinstance(wrong, Built), wrong
+    (checked,) = target.check(kernel, wrong.artifact, (1,))
+    assert checked.margin is not None and checked.margin > 1, checked
+    arms = (built.artifact, built.artifact)
+    measured = target.measure(
+        kernel, arms, (0, 1), group=2, launches=1, checked=(True, True), seed=1, limit_s=60
+    )
+    assert isinstance(measured, Measured), measured
+print("all")
+"""
+
+
+def test_the_wheel_compiler_builds_the_sandbox_and_every_baseline() -> None:
+    """The demo's promise: Python and make are enough."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={"PATH": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["zig", "all"]
