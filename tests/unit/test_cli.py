@@ -132,6 +132,18 @@ def test_what_a_user_or_a_disk_does_wrong_is_one_line(
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_closed_streams_stop_nothing() -> None:
+    """A job system may start a run without any; no file of the run may get their numbers."""
+    inner = (
+        "import os, sys; from scripts.main import main; status = main(['targets']); print(status); "
+        "sys.exit(7 if status == 0 and os.open(os.devnull, 0) > 2 else 8)"
+    )
+    words = [sys.executable, "-c", inner]
+    code = f"import os; [os.close(i) for i in range(3)]; os.execv({words[0]!r}, {words!r})"
+
+    assert python(code).returncode == 7
+
+
 def test_a_defect_keeps_its_traceback() -> None:
     """It is for us to read."""
 
