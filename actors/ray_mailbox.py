@@ -111,9 +111,13 @@ class RayMailbox:
         Raises:
             ConnectionError: the actors do not start there: too few free processors, most likely.
         """
-        connect(workers, address)
-        mailbox = cls(crew_makers(target, preset, workers, lease_file, environ))
-        mailbox.wait_for_actors(START_S)
+        try:
+            connect(workers, address)
+            mailbox = cls(crew_makers(target, preset, workers, lease_file, environ))
+            mailbox.wait_for_actors(START_S)
+        except BaseException:  # Ctrl-C too, in the seconds that Ray takes
+            _stop()
+            raise
         return mailbox
 
     def wait_for_actors(self, timeout_s: float) -> None:
@@ -157,8 +161,12 @@ class RayMailbox:
 
     def close(self) -> None:
         """Stop the actors, and Ray if this mailbox started it."""
-        ray.shutdown()
-        shutil.rmtree(_folder(), ignore_errors=True)
+        _stop()
+
+
+def _stop() -> None:
+    ray.shutdown()
+    shutil.rmtree(_folder(), ignore_errors=True)
 
 
 def connect(workers: int, address: str | None) -> None:
