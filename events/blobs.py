@@ -4,11 +4,15 @@ import hashlib
 import os
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from events.errors import BlobCorruptError, BlobMissingError, LogWriteError
 from events.vocabulary import Sha
+
+MAX_STAGED = 64
+"""Files open at a time."""
 
 
 class Disk:
@@ -48,17 +52,35 @@ class Disk:
 
         Its name is durable only after `sync_folder`. A file that was there is replaced.
         """
-        fd, name = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
+        self.create_all({path: data})
+
+    def create_all(self, files: Mapping[Path, bytes]) -> None:
+        """As `create`, for many files; if it fails, any of them may be there, each one whole."""
+        paths = list(files)
+        for k in range(0, len(paths), MAX_STAGED):
+            self._create_some({path: files[path] for path in paths[k : k + MAX_STAGED]})
+
+    def _create_some(self, files: Mapping[Path, bytes]) -> None:
+        staged: dict[str, Path] = {}
         try:
-            try:
-                self.write_all(fd, data, 0)
-                self.sync(fd)
-            finally:
-                os.close(fd)
-            Path(name).replace(path)
+            with ExitStack() as opened:
+                fds = [self._stage(path, files[path], staged, opened) for path in files]
+                for fd in fds:  # all are written by now, so that few transactions hold them
+                    self.sync(fd)
+            for name, path in staged.items():
+                Path(name).replace(path)
         except OSError:
-            Path(name).unlink(missing_ok=True)
+            for name in staged:
+                Path(name).unlink(missing_ok=True)
             raise
+
+    def _stage(self, path: Path, data: bytes, staged: dict[str, Path], opened: ExitStack) -> int:
+        """Write a file of another name beside ``path``; return its handle, open until the end."""
+        fd, name = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
+        staged[name] = path
+        opened.callback(os.close, fd)
+        self.write_all(fd, data, 0)
+        return fd
 
 
 DISK = Disk()
@@ -98,8 +120,9 @@ class Blobs:
         fresh = {sha: data for sha, data in pairs if sha not in self._durable}
         try:
             self._make_folders({self.path(sha).parent for sha in fresh})
-            for sha, data in fresh.items():
-                self._store(sha, data)
+            self._disk.create_all(
+                {self.path(sha): zlib.compress(fresh[sha]) for sha in fresh if self._lacks(sha)}
+            )
             for folder in {self.path(sha).parent for sha in fresh}:
                 self._disk.sync_folder(folder)
         except OSError as e:
@@ -162,12 +185,13 @@ class Blobs:
         except OSError as e:
             raise LogWriteError(self._root, f"a blob could not be removed ({e})") from e
 
-    def _store(self, sha: Sha, data: bytes) -> None:
-        """Write one blob, unless an intact one is there already."""
+    def _lacks(self, sha: Sha) -> bool:
+        """Whether there is no intact blob of this name."""
         try:
             self.get(sha)
         except (BlobMissingError, BlobCorruptError):
-            self._disk.create(self.path(sha), zlib.compress(data))
+            return True
+        return False
 
     def _make_folders(self, folders: set[Path]) -> None:
         """Create folders that this object has not yet seen, with durable names."""

@@ -8,8 +8,8 @@ from events.blob_names import blobs_of
 from events.blobs import Blobs
 from events.errors import BlobCorruptError, BlobMissingError, LogCorruptError, LogSchemaError
 from events.frames import FILE_HEADER_BYTES, Position
-from events.log import LOG_NAME, batches, read_start
 from events.pruned import Pruned
+from events.reading import batches, read_start, torn_tail
 from events.vocabulary import Sha
 
 
@@ -82,7 +82,7 @@ def survey(run: Path, head: str | None = None) -> Survey:
     except (LogCorruptError, LogSchemaError) as e:
         found.damage.append(Damage(e.path, e.offset, e.seq, e.reason))
     else:
-        found.torn_bytes = max(0, (run / LOG_NAME).stat().st_size - found.end.offset)
+        found.torn_bytes = len(torn_tail(run, found.end))
     found.damage[:0] = list(_damaged_blobs(found, named, blobs))
     found.orphans = sorted(p for p in blobs.files() if p.name not in named)
     return found

@@ -16,15 +16,16 @@ cannot make the rest of the file look like a torn tail.
 import hashlib
 import struct
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgpack
 from pydantic import TypeAdapter, ValidationError
 
 from events.errors import LogCorruptError, LogSchemaError
-from events.vocabulary import Record
+from events.vocabulary import AnyEvent, Record
 
 FORMAT = 1
 FILE_MAGIC = b"KWLOG\r\n\x1a"
@@ -34,6 +35,7 @@ MAX_BODY_BYTES = 1 << 28
 
 _FILE_FIELDS = struct.Struct("<8sI16s")
 _FRAME_FIELDS = struct.Struct("<4s4sQIII")
+_FRAME = struct.Struct("<4s4sQIII32sI")
 _CRC = struct.Struct("<I")
 _CHAIN_BYTES = hashlib.sha256().digest_size
 FILE_HEADER_BYTES = _FILE_FIELDS.size + _CRC.size
@@ -99,7 +101,7 @@ def pack(at: Position, body: bytes, n_records: int) -> tuple[bytes, Position]:
     fields = _FRAME_FIELDS.pack(
         FRAME_MAGIC, at.salt, at.seq, n_records, len(body), zlib.crc32(body)
     )
-    chain = hashlib.sha256(at.chain + fields + body).digest()
+    chain = _chained(at.chain, fields, body)
     data = _sealed(fields + chain) + body
     return data, Position(at.salt, at.offset + len(data), at.seq + n_records, chain)
 
@@ -130,6 +132,61 @@ def take(at: Position, read: Callable[[int], bytes]) -> Frame | Flaw:
     return Frame(at, end, body)
 
 
+def walk(data: bytes, at: Position) -> Iterator[Frame]:
+    """Iterate over the valid frames that begin at ``at`` and lie wholly in ``data``.
+
+    Args:
+        data: the bytes of the file from ``at`` on, as many as there are at hand.
+        at: where the first frame must follow on.
+    """
+    start = at
+    for step in _steps(data, at):
+        end = Position(at.salt, at.offset + step.stop, step.seq, step.chain)
+        yield Frame(start, end, data[step.place + FRAME_HEADER_BYTES : step.stop])
+        start = end
+
+
+def last(data: bytes, at: Position) -> Iterator[Frame]:
+    """The last of the frames that `walk` finds, if any, in a third of its time."""
+    before = _Step(0, 0, at.seq, at.chain)
+    found: _Step | None = None
+    for step in _steps(data, at):
+        before, found = found or before, step
+    if found:
+        start = Position(at.salt, at.offset + found.place, before.seq, before.chain)
+        end = Position(at.salt, at.offset + found.stop, found.seq, found.chain)
+        yield Frame(start, end, data[found.place + FRAME_HEADER_BYTES : found.stop])
+
+
+class _Step(NamedTuple):
+    """A valid frame among bytes: where it begins and ends there, and seq and chain after it."""
+
+    place: int
+    stop: int
+    seq: int
+    chain: bytes
+
+
+def _steps(data: bytes, at: Position) -> Iterator[_Step]:
+    """Check as `take` does, without its words for what is wrong."""
+    place, seq, chain = 0, at.seq, at.chain
+    while place + FRAME_HEADER_BYTES <= len(data):
+        magic, salt, first, n_records, n_bytes, crc, found, seal = _FRAME.unpack_from(data, place)
+        if magic != FRAME_MAGIC or salt != at.salt or first != seq:
+            return
+        begin = place + FRAME_HEADER_BYTES
+        stop = begin + n_bytes
+        if stop > len(data) or zlib.crc32(data[place : begin - _CRC.size]) != seal:
+            return
+        body = data[begin:stop]
+        chain = _chained(chain, data[place : place + _FRAME_FIELDS.size], body)
+        if zlib.crc32(body) != crc or chain != found:
+            return
+        seq += n_records
+        yield _Step(place, stop, seq, chain)
+        place = stop
+
+
 def has_later_frame(rest: bytes, at: Position) -> bool:
     """Whether a frame written after the one at ``at`` begins in ``rest``, the bytes from there on.
 
@@ -151,7 +208,30 @@ def encode(records: Sequence[Record]) -> bytes:
     Raises:
         ValueError: a record cannot be written down as its type says, or the body is too long.
     """
-    body: bytes = msgpack.packb([record.model_dump(warnings="error") for record in records])
+    return pack_body([plain(r.seq, r.time_ns, r.actor, r.because, r.event) for r in records])
+
+
+def plain(
+    seq: int, time_ns: int, actor: str, because: tuple[int, ...], event: AnyEvent
+) -> dict[str, Any]:
+    """Return the fields of a record as `pack_body` takes them; see `Record` for what they are.
+
+    Raises:
+        ValueError: the event cannot be written down as its type says.
+    """
+    fields = event.model_dump(warnings="error")
+    return {"seq": seq, "time_ns": time_ns, "actor": actor, "because": because, "event": fields}
+
+
+def pack_body(records: Sequence[dict[str, Any]]) -> bytes:
+    """Return the body of a frame.
+
+    Raises:
+        ValueError: the body is too long.
+        TypeError: a field is of no type that msgpack knows.
+        OverflowError: a number does not fit into 64 bits.
+    """
+    body: bytes = msgpack.packb(records)
     if len(body) > MAX_BODY_BYTES:
         raise ValueError(f"{len(body)} bytes in one batch: large values belong into blobs")
     return body
@@ -183,6 +263,10 @@ def _unknown(error: ValidationError) -> str:
         return f"unknown event kind '{first['ctx']['tag']}'"
     where = ".".join(str(part) for part in first["loc"])
     return f"unexpected content at {where}: {first['msg']}"
+
+
+def _chained(chain: bytes, fields: bytes, body: bytes) -> bytes:
+    return hashlib.sha256(chain + fields + body).digest()
 
 
 def _sealed(fields: bytes) -> bytes:

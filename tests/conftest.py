@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import pytest
 from hypothesis import Phase, settings
 
 settings.register_profile(
@@ -9,3 +10,10 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # a failing run of minutes is not shrunk
 )
 settings.load_profile("suite")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How thorough the slow tests are."""
+    parser.addoption(
+        "--kills", type=int, default=24, help="how often the writer of a log is killed"
+    )

@@ -7,12 +7,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from events.blobs import Blobs
 from events.log import Entry, EventLog, read
 from events.vocabulary import RunInterrupted
-
-N_ROUNDS = 24
 
 WRITER = textwrap.dedent(
     """
@@ -49,11 +48,14 @@ def acknowledged(output: bytes) -> dict[int, str]:
     return {int(seq): sha for seq, sha in (line.split() for line in lines)}
 
 
-def test_a_killed_writer_loses_nothing_acknowledged(tmp_path: Path) -> None:
+@pytest.mark.timeout(3600)
+def test_a_killed_writer_loses_nothing_acknowledged(
+    tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
     """Kill -9 at a random moment, again and again on the same run."""
     rng = np.random.default_rng(3)
     known: dict[int, str] = {}
-    for _ in range(N_ROUNDS):
+    for _ in range(pytestconfig.getoption("--kills")):
         with start_writer(tmp_path) as writer:
             assert writer.stdout is not None
             first = writer.stdout.readline()

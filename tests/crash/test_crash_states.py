@@ -1,0 +1,172 @@
+"""Every state in which a power cut may leave the disk: nothing acknowledged lost, nothing refused.
+
+A disk notes each write, cut and sync of a run. Between any two of them the power may fail; then any
+mix of old and new 512-byte sectors of what was not synced is on the disk, with the old or the new
+length, and the mark is gone, old or new. A new process must go on from each of these states.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+
+from events import reading
+from events.errors import LogCorruptError
+from events.log import LOG_NAME, MARK_NAME, Entry, EventLog, batches, read
+from events.reading import read_mark
+from events.vocabulary import Record, RunInterrupted
+from tests.support.crash_disk import QUICK, CrashDisk, Moment
+
+MIN_STATES = 50_000
+
+
+def entry(n_bytes: int, letter: str) -> Entry:
+    return Entry(RunInterrupted(reason=letter * n_bytes), "director")
+
+
+def append(log: EventLog, disk: CrashDisk, *entries: Entry) -> None:
+    """Append, and tell the disk what is acknowledged."""
+    disk.n_tried = disk.n_safe + len(entries)
+    log.append(entries)
+    disk.n_safe = disk.n_tried
+
+
+def tear(run: Path, n_bytes: int) -> None:
+    """Leave a batch of which the first sectors are missing and the last ones are there."""
+    whole = (run / LOG_NAME).read_bytes()
+    mark = (run / MARK_NAME).read_bytes()
+    with EventLog.open(run, lambda: 0, QUICK) as log:
+        log.append([entry(n_bytes, "t")])
+    torn = (run / LOG_NAME).read_bytes()[len(whole) + n_bytes // 2 :]
+    (run / LOG_NAME).write_bytes(whole + bytes(n_bytes // 2) + torn)
+    (run / MARK_NAME).write_bytes(mark)
+
+
+def grown(run: Path, lies: bool = False) -> CrashDisk:
+    """A new log takes a small batch and a large one."""
+    disk = CrashDisk(run, lies=lies)
+    with EventLog.open(run, lambda: 0, disk) as log:
+        append(log, disk, entry(10, "a"))
+        append(log, disk, entry(5600, "b"), entry(0, "c"))
+    return disk
+
+
+def spared(run: Path, lies: bool = False) -> CrashDisk:
+    """Batches make a spare, go into it and over its end; the next process begins without one."""
+    disk = CrashDisk(run, lies=lies)
+    with EventLog.open(run, lambda: 0, disk) as log:
+        for k, n_bytes in enumerate((5400, 300, 4600)):
+            append(log, disk, entry(n_bytes, "def"[k]), entry(k, "g"))
+    with EventLog.open(run, lambda: 0, disk) as log:
+        append(log, disk, entry(5500, "h"))
+    return disk
+
+
+def repaired(run: Path, lies: bool = False) -> CrashDisk:
+    """A torn tail is replaced by its report, in a batch that is shorter or longer."""
+    disk = CrashDisk(run, lies=lies)
+    for torn, n_bytes in ((2100, 200), (900, 4900)):
+        tear(run, torn)
+        disk.reload()
+        with EventLog.open(run, lambda: 0, disk) as log:
+            assert log.repaired
+            append(log, disk, Entry(log.repaired, "director"), entry(n_bytes, "i"))
+            append(log, disk, entry(4900, "j"))
+    return disk
+
+
+RUNS = (grown, spared, repaired)
+
+
+@pytest.fixture
+def short_spares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zeros are put behind a log of 4 KB already, so that short logs have all states."""
+    monkeypatch.setattr(reading, "SPARE_STEP", 1024)
+
+
+def states(moments: list[Moment]) -> Iterator[tuple[Moment, bytes, bytes]]:
+    """Every state of every moment, each once: the moment, the log, the mark."""
+    rng = np.random.default_rng(5)
+    for moment in moments:
+        for log in moment.log.states(rng):
+            for mark in {b"", *moment.marks}:
+                yield moment, log, mark
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, if the system has one: files are made anew for every state."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as name:
+        yield Path(name)
+
+
+def put(run: Path, log: bytes, mark: bytes) -> None:
+    for name, data in ((LOG_NAME, log), (MARK_NAME, mark)):
+        with (run / name).open("r+b" if (run / name).exists() else "w+b", buffering=0) as file:
+            file.write(data)
+            file.truncate()  # not to 0 first: some file systems then write the old data out
+
+
+def recovered(run: Path) -> list[Record]:
+    """What a new process finds; it reports what was torn, goes on, and a reader sees all of it."""
+    with EventLog.open(run, lambda: 0, QUICK) as log:
+        report = [Entry(log.repaired, "director")] if log.repaired else []
+        new = log.append([*report, entry(7, "z")])
+    found = list(read(run))
+    assert tuple(found[-len(new) :]) == new
+    return found[: -len(new)]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("short_spares")
+def test_a_power_cut_at_any_moment_loses_nothing_and_stops_nobody(folder: Path) -> None:
+    """Whatever is found is what was acknowledged, or that and the whole batch under way."""
+    n_states = 0
+    for make in RUNS:
+        run, cut = folder / make.__name__, folder / f"cut {make.__name__}"
+        EventLog.open(run, lambda: 0, QUICK).close()
+        moments, records = make(run).moments, list(read(run))
+        cut.mkdir()
+        known: dict[tuple[bytes, bytes], int] = {}
+        for moment, log, mark in states(moments):
+            if (log, mark) not in known:
+                put(cut, log, mark)
+                found = recovered(cut)
+                assert found == records[: len(found)]
+                known[log, mark] = len(found)
+            assert known[log, mark] in (moment.n_safe, moment.n_tried)
+        n_states += len(known)
+
+    assert n_states >= MIN_STATES
+
+
+@pytest.mark.usefixtures("short_spares")
+def test_a_disk_that_lies_about_a_sync_is_found_out(folder: Path) -> None:
+    """What was acknowledged and is gone is refused, as far as the mark knows of it."""
+    rng = np.random.default_rng(6)
+    n_refused = n_found = 0
+    for make in RUNS:
+        run, cut = folder / make.__name__, folder / f"cut {make.__name__}"
+        EventLog.open(run, lambda: 0, QUICK).close()
+        moments, records = make(run, lies=True).moments, list(read(run))
+        cut.mkdir()
+        ends = {frame.end.offset: frame.end.seq for frame, _ in batches(run)}
+        for moment in moments[1::3]:
+            for log in sorted(moment.log.states(rng))[::97]:
+                put(cut, log, moment.marks[-1])
+                mark = read_mark(cut)
+                n_marked = ends.get(mark.offset, 0) if mark else 0
+                try:
+                    found = recovered(cut)
+                except LogCorruptError:
+                    n_refused += 1
+                    continue
+                assert found == records[: len(found)]
+                assert len(found) >= n_marked
+                n_found += 1
+
+    assert n_refused > 100
+    assert n_found > 10

@@ -1,0 +1,70 @@
+"""A disk that is really full stops the run with the reason, and loses nothing acknowledged."""
+
+import itertools
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from events.blobs import Blobs
+from events.errors import LogWriteError
+from events.log import Entry, EventLog, read
+from events.vocabulary import RunInterrupted
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    try:
+        done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    except OSError as e:
+        pytest.skip(f"no small disk can be made here: {e}")
+    if done.returncode:
+        pytest.skip(f"no small disk can be mounted here: {done.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(run: Path, n_bytes: int) -> list[str]:
+    """Append until the disk is full; return the blobs of what was acknowledged."""
+    safe: list[str] = []
+    with pytest.raises(LogWriteError, match="No space left"):
+        append_on_and_on(run, n_bytes, safe)
+    return safe
+
+
+def append_on_and_on(run: Path, n_bytes: int, safe: list[str]) -> None:
+    """Append one blob and one event that names it, again and again, and note them in ``safe``."""
+    blobs = Blobs(run)
+    with EventLog.open(run, lambda: 0) as log:
+        if log.repaired:
+            log.append([Entry(log.repaired, "director")])
+        for k in itertools.count():
+            sha = blobs.put(f"{n_bytes} {k}".encode())
+            log.append([Entry(RunInterrupted(reason=sha * (n_bytes // 64)), "director")])
+            safe.append(sha)
+
+
+@pytest.mark.parametrize("n_bytes", [640, 6_400, 64_000])
+def test_a_full_disk_stops_the_run_and_loses_nothing(small_disk: Path, n_bytes: int) -> None:
+    """Once there is space again the run goes on where it was."""
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(1 << 18))
+    run = small_disk / "run"
+    safe = fill(run, n_bytes)
+    assert texts(run) == safe
+
+    ballast.unlink()
+    safe += fill(run, n_bytes + 64)
+    assert texts(run) == safe
+    assert all(Blobs(run).get(sha) for sha in safe)
+
+
+def texts(run: Path) -> list[str]:
+    return [r.event.reason[:64] for r in read(run) if isinstance(r.event, RunInterrupted)]
