@@ -125,7 +125,6 @@ class RayMailbox:
         ready = [actor.__ray_ready__.remote() for actor in self._actors]
         _, missing = ray.wait(ready, num_returns=len(ready), timeout=timeout_s)
         if missing:
-            self.close()
             raise ConnectionError(
                 f"{len(missing)} of {len(ready)} actors did not start in {timeout_s:.0f} s; "
                 "each needs a free processor of the cluster"

@@ -87,7 +87,7 @@ def test_a_pool_shares_its_commands(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_ray")
 def test_actors_that_find_no_processor_are_missed(tmp_path: Path) -> None:
-    """A run that joins a full cluster says so; this test ends Ray, so it is the last one."""
+    """A run that joins a full cluster says so; it does not wait for ever."""
     makers = [MortalMaker(tmp_path / str(i)) for i in range(40)]
 
     with pytest.raises(ConnectionError, match="did not start in 5 s"):
