@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from events.blobs import Disk
+from events.disk import Disk
 from events.log import Entry, EventLog, read
 from events.vocabulary import Record, RunFinished, RunStarted, SearchClosed
 from tests.support.runs import begin, campaign

@@ -11,7 +11,7 @@ from eventsourcing.application import Application
 from eventsourcing.domain import Aggregate
 
 from benchmarks.noise import Rng
-from events import frames
+from events import codec, frames
 from events.blobs import Blobs
 from events.log import Entry, EventLog
 from events.vocabulary import CandidateProposed, Record, TurnDropped
@@ -92,8 +92,8 @@ class Sqlite:
     def append(self, texts: Sequence[str]) -> None:
         """Insert the events, texts and all, and commit."""
         events = (TurnDropped(turn=1, reason=text) for text in texts)
-        plain = (frames.plain(0, 0, "director", (1,), event) for event in events)
-        rows = [(frames.pack_body([record]),) for record in plain]
+        plain = (codec.plain(0, 0, "director", (1,), event) for event in events)
+        rows = [(codec.pack_body([record]),) for record in plain]
         self._db.executemany("INSERT INTO events (body) VALUES (?)", rows)
         self._db.commit()
 

@@ -16,16 +16,12 @@ cannot make the rest of the file look like a torn tail.
 import hashlib
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import msgpack
-from pydantic import TypeAdapter, ValidationError
+from typing import NamedTuple
 
 from events.errors import LogCorruptError, LogSchemaError
-from events.vocabulary import AnyEvent, Record
 
 FORMAT = 1
 FILE_MAGIC = b"KWLOG\r\n\x1a"
@@ -40,8 +36,6 @@ _CRC = struct.Struct("<I")
 _CHAIN_BYTES = hashlib.sha256().digest_size
 FILE_HEADER_BYTES = _FILE_FIELDS.size + _CRC.size
 FRAME_HEADER_BYTES = _FRAME_FIELDS.size + _CHAIN_BYTES + _CRC.size
-
-_RECORDS = TypeAdapter(tuple[Record, ...])
 
 
 @dataclass(frozen=True)
@@ -200,69 +194,6 @@ def has_later_frame(rest: bytes, at: Position) -> bool:
             return True
         found = rest.find(mark, found + 1)
     return False
-
-
-def encode(records: Sequence[Record]) -> bytes:
-    """Return the body of a frame.
-
-    Raises:
-        ValueError: a record cannot be written down as its type says, or the body is too long.
-    """
-    return pack_body([plain(r.seq, r.time_ns, r.actor, r.because, r.event) for r in records])
-
-
-def plain(
-    seq: int, time_ns: int, actor: str, because: tuple[int, ...], event: AnyEvent
-) -> dict[str, Any]:
-    """Return the fields of a record as `pack_body` takes them; see `Record` for what they are.
-
-    Raises:
-        ValueError: the event cannot be written down as its type says.
-    """
-    fields = event.model_dump(warnings="error")
-    return {"seq": seq, "time_ns": time_ns, "actor": actor, "because": because, "event": fields}
-
-
-def pack_body(records: Sequence[dict[str, Any]]) -> bytes:
-    """Return the body of a frame.
-
-    Raises:
-        ValueError: the body is too long.
-        TypeError: a field is of no type that msgpack knows.
-        OverflowError: a number does not fit into 64 bits.
-    """
-    body: bytes = msgpack.packb(records)
-    if len(body) > MAX_BODY_BYTES:
-        raise ValueError(f"{len(body)} bytes in one batch: large values belong into blobs")
-    return body
-
-
-def decode(path: Path, frame: Frame) -> tuple[Record, ...]:
-    """Return the records of a frame.
-
-    Raises:
-        LogCorruptError: they are not numbered as the frame's header says.
-        LogSchemaError: an event has a kind or a field that is not known here.
-    """
-    at = frame.start
-    try:
-        records = _RECORDS.validate_python(msgpack.unpackb(frame.body))
-    except ValidationError as e:
-        raise LogSchemaError(path, at.offset, at.seq, _unknown(e)) from e
-    except ValueError as e:
-        raise LogSchemaError(path, at.offset, at.seq, f"not msgpack: {e}") from e
-    if [record.seq for record in records] != list(range(at.seq, frame.end.seq)):
-        raise LogCorruptError(path, at.offset, at.seq, "the records' own numbers do not fit")
-    return records
-
-
-def _unknown(error: ValidationError) -> str:
-    """What of an event is not understood; its kind, if that is it."""
-    first = error.errors(include_url=False)[0]
-    if first["type"] == "union_tag_invalid":
-        return f"unknown event kind '{first['ctx']['tag']}'"
-    where = ".".join(str(part) for part in first["loc"])
-    return f"unexpected content at {where}: {first['msg']}"
 
 
 def _chained(chain: bytes, fields: bytes, body: bytes) -> bytes:

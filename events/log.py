@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from events import frames
-from events.blobs import DISK, Blobs, Disk
+from events import codec, frames
+from events.blobs import Blobs
+from events.disk import DISK, Disk
 from events.errors import LogCorruptError, LogSchemaError, LogWriteError
 from events.frames import Frame, Position
 from events.lock import Lock
@@ -161,14 +162,14 @@ class EventLog:
         """Encode a batch and read it back, so that nothing unreadable is ever written."""
         now = self._clock()
         try:
-            body = frames.pack_body(
+            body = codec.pack_body(
                 [
-                    frames.plain(seq, now, e.actor, e.because, e.event)
+                    codec.plain(seq, now, e.actor, e.because, e.event)
                     for seq, e in enumerate(entries, start=self._at.seq)
                 ]
             )
             data, end = frames.pack(self._at, body, len(entries))
-            records = frames.decode(self._path, Frame(self._at, end, body))
+            records = codec.decode(self._path, Frame(self._at, end, body))
         except (ValueError, TypeError, OverflowError, LogSchemaError) as e:
             raise LogWriteError(self._path, f"an event cannot be recorded ({e})") from e
         return data, end, records

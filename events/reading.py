@@ -7,7 +7,7 @@ from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 
-from events import frames
+from events import codec, frames
 from events.errors import LogCorruptError, LogMissingError
 from events.frames import Flaw, Frame, Position
 from events.vocabulary import Record
@@ -36,7 +36,7 @@ def read(run: Path) -> Iterator[Record]:
         LogSchemaError: an event kind or a format that is not known here.
     """
     path = run / LOG_NAME
-    return (record for frame in _frames(run) for record in frames.decode(path, frame))
+    return (record for frame in _frames(run) for record in codec.decode(path, frame))
 
 
 def batches(run: Path, after: Position | None = None) -> Iterator[tuple[Frame, tuple[Record, ...]]]:
@@ -53,7 +53,7 @@ def batches(run: Path, after: Position | None = None) -> Iterator[tuple[Frame, t
         LogError: as `read`.
     """
     path = run / LOG_NAME
-    return ((frame, frames.decode(path, frame)) for frame in _frames(run, after))
+    return ((frame, codec.decode(path, frame)) for frame in _frames(run, after))
 
 
 def read_all(run: Path) -> tuple[list[Record], str]:
@@ -67,7 +67,7 @@ def read_all(run: Path) -> tuple[list[Record], str]:
     path, end = run / LOG_NAME, None
     records: list[Record] = []
     for frame in _frames(run):
-        records += frames.decode(path, frame)
+        records += codec.decode(path, frame)
         end = frame.end
     return records, (end or read_start(run)).chain.hex()
 

@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from events.blobs import DISK
+from events.disk import DISK
 from events.log import LOG_NAME
 from scripts.records.arrow import check_installed
 from scripts.records.copies import copy_blobs, make_new

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from events.blob_names import named_by
 from events.blobs import Blobs
+from events.codec import encode
 from events.errors import BlobCorruptError, BlobMissingError
-from events.frames import encode
 from events.log import LOG_NAME, read
 from events.vocabulary import BlobKind, Record, Sha
 

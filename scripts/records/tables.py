@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from events import frames
+from events import codec, frames
 from events.log import LOG_NAME, batches, read_start
 from events.vocabulary import Record
 from scripts.records.columns import Column, column, columns
@@ -58,7 +58,7 @@ def write_tables(run: Path, folder: Path) -> Written:
     with ExitStack() as stack:
         tables = _Tables(folder, stack)
         for number, (_, records) in enumerate(batches(run)):
-            _, at = frames.pack(at, frames.encode(records), len(records))
+            _, at = frames.pack(at, codec.encode(records), len(records))
             tables.add(number, records)
         with (run / LOG_NAME).open("rb") as file:
             header = file.read(frames.FILE_HEADER_BYTES)

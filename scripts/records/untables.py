@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from events import frames
+from events import codec, frames
 from events.frames import Frame
 from events.vocabulary import Record
 from scripts.records.tables import HEAD, HEADER, RECORDS, WHOLE
@@ -55,9 +55,9 @@ def _encoded(path: Path, header: bytes, rows: Iterator[dict[str, Any]]) -> Rebui
     parts, records = [header], list[Record]()
     for _, batch in groupby(rows, itemgetter("batch")):
         together = [_record(row) for row in batch]
-        body = frames.encode(together)
+        body = codec.encode(together)
         data, end = frames.pack(at, body, len(together))
-        records += frames.decode(path, Frame(at, end, body))
+        records += codec.decode(path, Frame(at, end, body))
         parts.append(data)
         at = end
     return Rebuilt(b"".join(parts), records, at.chain.hex())

@@ -12,7 +12,8 @@ from actors.crew import crew
 from actors.director import Director
 from actors.local_mailbox import LocalMailbox
 from events.blob_names import named_by
-from events.blobs import Blobs, Disk
+from events.blobs import Blobs
+from events.disk import Disk
 from events.errors import BlobMissingError, LogWriteError
 from events.log import EventLog, batches, read
 from events.projections.state import replay

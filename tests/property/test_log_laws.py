@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.blobs import Blobs, Disk
+from events.blobs import Blobs
+from events.disk import Disk
 from events.errors import LogError
 from events.log import LOG_NAME, MARK_NAME, Entry, EventLog, read, read_head
 from events.vocabulary import Record, RunInterrupted

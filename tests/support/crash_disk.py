@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from events.blobs import Disk
+from events.disk import Disk
 from events.log import LOG_NAME, MARK_NAME
 
 SECTOR_BYTES = 512

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.blobs import Blobs, Disk
+from events.blobs import Blobs
+from events.disk import Disk
 from events.errors import BlobCorruptError, BlobMissingError, LogWriteError
 
 

@@ -18,8 +18,9 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from events import frames
-from events.blobs import Blobs, Disk
+from events import codec, frames
+from events.blobs import Blobs
+from events.disk import Disk
 from events.errors import (
     BlobCorruptError,
     BlobMissingError,
@@ -357,7 +358,7 @@ def test_a_forged_frame_breaks_the_chain(tmp_path: Path) -> None:
     def forge(data: bytes, at: list[int]) -> bytes:
         start = frames.start(tmp_path, data[: frames.FILE_HEADER_BYTES])
         event = RunInterrupted(reason="!")
-        body = frames.encode([Record(seq=2, time_ns=NOW, actor="director", event=event)])
+        body = codec.encode([Record(seq=2, time_ns=NOW, actor="director", event=event)])
         forged, _ = frames.pack(replace(start, offset=at[2], seq=2), body, 1)
         return data[: at[2]] + forged + data[at[3] :]
 
