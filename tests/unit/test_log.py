@@ -240,7 +240,7 @@ def test_a_batch_with_a_large_value_is_refused_with_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sources and samples in the log would make every replay read them."""
-    monkeypatch.setattr(frames, "MAX_BODY_BYTES", 1000)
+    monkeypatch.setattr(codec, "MAX_BODY_BYTES", 1000)
     with EventLog.open(tmp_path, clock) as log, pytest.raises(LogWriteError, match="into blobs"):
         log.append([entry("x" * 1000)])
 
