@@ -27,8 +27,9 @@ def upcast(fields: Fields, stored: int, chains: Chains = UPCASTERS) -> Fields:
         ValueError: there is no such version yet.
     """
     kind = fields["kind"]
-    if not 1 <= stored <= (known := version(kind, chains)):
-        raise ValueError(f"event kind '{kind}' in version {stored}, known up to version {known}")
+    today = version(kind, chains)
+    if not 1 <= stored <= today:
+        raise ValueError(f"event kind '{kind}' in version {stored}, known up to version {today}")
     for step in chains.get(kind, ())[stored - 1 :]:
         fields = step(fields)
     return fields
