@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 Build = Callable[[Any], Any]
 
-PLAIN = (bool, int, float, str, NoneType)
+_PLAIN = (bool, int, float, str, NoneType)
 _set_dict = BaseModel.__dict__["__dict__"].__set__
 _set_fields_set = BaseModel.__dict__["__pydantic_fields_set__"].__set__
 _set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
@@ -39,7 +39,7 @@ def builder(hint: Any) -> Build | None:
         return _sequence(args)
     if origin is dict and args[0] is str:
         return _mapping(args[1])
-    if hint in PLAIN or origin is Literal:
+    if hint in _PLAIN or origin is Literal:
         return None
     raise TypeError(f"{hint} has no form in the log: use numbers, texts, tuples, dicts, models")
 

@@ -57,8 +57,9 @@ def encode(records: Sequence[Record], chains: Chains = UPCASTERS) -> bytes:
         ValueError: the body is too long, a number does not fit into 64 bits, or a text is not
             Unicode.
     """
+    rows = [_row(record, chains) for record in records]
     try:
-        body: bytes = msgpack.packb([_row(r, chains) for r in records], default=_stored_fields)
+        body: bytes = msgpack.packb(rows, default=_stored_fields)
     except AttributeError as e:
         raise ValueError("a number does not fit into 64 bits") from e
     if len(body) > MAX_BODY_BYTES:
