@@ -59,7 +59,7 @@ def _endless(short: list[Record]) -> Iterator[Record]:
             shift = turn * len(body)
             because = tuple(number.get(seq, 0) + shift for seq in record.because)
             seq = number[record.seq] + shift
-            yield record.model_copy(update={"seq": seq, "because": because, "event": moved})
+            yield record._replace(seq=seq, because=because, event=moved)
 
 
 def _moved(record: Record, candidates: int, turns: int) -> Any:

@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from benchmarks.histories import long_run, write
 from benchmarks.stores import Eventsourcing, Kernelwright, Raw, Sqlite, Store, texts
@@ -32,6 +33,7 @@ from events.projections.state import State, replay
 from events.vocabulary import Record, RunInterrupted
 from tests.support.runs import begin, campaign
 
+RECORD = TypeAdapter(Record)
 STORES: dict[str, Callable[[Path], Store]] = {
     "log": Kernelwright,
     "eventsourcing": Eventsourcing,
@@ -145,7 +147,7 @@ def replays(folder: Path, args: argparse.Namespace) -> Iterator[Row]:
     while saved := list(islice(records, SAVED)):
         library.append_records(saved)
     notified = _cpu_s(lambda: deque(library.notified(), 0))
-    folded = _cpu_s(lambda: states.append(replay(map(Record.model_validate, library.notified()))))
+    folded = _cpu_s(lambda: states.append(replay(map(RECORD.validate_python, library.notified()))))
     got = _cpu_s(library.get)
     library.close()
     if states[0].digest() != states[1].digest():

@@ -92,8 +92,8 @@ class Sqlite:
     def append(self, texts: Sequence[str]) -> None:
         """Insert the events, texts and all, and commit."""
         events = (TurnDropped(turn=1, reason=text) for text in texts)
-        plain = (codec.plain(0, 0, "director", (1,), event) for event in events)
-        rows = [(codec.pack_body([record]),) for record in plain]
+        records = (Record(0, 0, "director", event, (1,)) for event in events)
+        rows = [(codec.encode([record]),) for record in records]
         self._db.executemany("INSERT INTO events (body) VALUES (?)", rows)
         self._db.commit()
 
@@ -136,7 +136,7 @@ class Eventsourcing:
 
     def append_records(self, records: Sequence[Record]) -> None:
         """Save whole records in one transaction."""
-        self._save([record.model_dump(mode="json") for record in records])
+        self._save([record.as_json() for record in records])
 
     def notified(self) -> Iterator[dict[str, Any]]:
         """What was saved, in order, by its notification log and mapper."""

@@ -12,7 +12,9 @@ ProviderName = Literal["catalogue", "litellm", "command"]
 class Settings(BaseModel):
     """Base of every configuration table: immutable, and an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, revalidate_instances="always"
+    )
 
 
 class Search(Settings):

@@ -1,77 +1,154 @@
-"""How records become the body of a frame and how a body is read: msgpack of the models' fields."""
+"""How records become the body of a frame, and how a body is read.
 
+A body is msgpack: an array of records, each an array of the values of `Record` in their order. An
+event and the values in it are maps from field to value. The version of the event follows as a
+sixth value if it is not 1.
+"""
+
+import hashlib
+import json
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgpack
 from pydantic import TypeAdapter, ValidationError
 
+from events.builders import model_builder
 from events.errors import LogCorruptError, LogSchemaError
 from events.frames import MAX_BODY_BYTES, Frame
+from events.upcasters import UPCASTERS, Chains, upcast, version
 from events.vocabulary import AnyEvent, Record
 
+Row = tuple[int, int, str, AnyEvent | dict[str, Any], Sequence[int]]
+
 _RECORDS = TypeAdapter(tuple[Record, ...])
+_BUILDERS = {
+    model.model_fields["kind"].default: model_builder(model)
+    for model in get_args(get_args(AnyEvent)[0])
+}
+_stored_fields = attrgetter("__dict__")
 
 
-def encode(records: Sequence[Record]) -> bytes:
-    """Return the body of a frame.
+def pack(rows: Sequence[Row]) -> tuple[bytes, tuple[Record, ...]]:
+    """Return the body of a frame, and its records as a reader will get them.
 
-    Raises:
-        ValueError: a record cannot be written down as its type says, or the body is too long.
-    """
-    return pack_body([plain(r.seq, r.time_ns, r.actor, r.because, r.event) for r in records])
+    Every value is validated, however it was made, and the body is written from what validation
+    made of it; so `decode` and `trusted` agree on the body, and it need not be read back.
 
-
-def plain(
-    seq: int, time_ns: int, actor: str, because: tuple[int, ...], event: AnyEvent
-) -> dict[str, Any]:
-    """Return the fields of a record as `pack_body` takes them; see `Record` for what they are.
-
-    Raises:
-        ValueError: the event cannot be written down as its type says.
-    """
-    fields = event.model_dump(warnings="error")
-    return {"seq": seq, "time_ns": time_ns, "actor": actor, "because": because, "event": fields}
-
-
-def pack_body(records: Sequence[dict[str, Any]]) -> bytes:
-    """Return the body of a frame.
+    Args:
+        rows: records, or their values, of which an event may be a dictionary of its fields.
 
     Raises:
-        ValueError: the body is too long.
-        TypeError: a field is of no type that msgpack knows.
-        OverflowError: a number does not fit into 64 bits.
+        ValueError: something is not as its type says, or cannot be written down; see `encode`.
     """
-    body: bytes = msgpack.packb(records)
+    try:
+        records = _RECORDS.validate_python(rows)
+    except ValidationError as e:
+        raise ValueError(_unexpected(e)) from e
+    return encode(records), records
+
+
+def encode(records: Sequence[Record], chains: Chains = UPCASTERS) -> bytes:
+    """Return the body of a frame of records that were read or validated before.
+
+    Raises:
+        ValueError: the body is too long, a number does not fit into 64 bits, or a text is not
+            Unicode.
+    """
+    rows = [_row(record, chains) for record in records]
+    try:
+        body: bytes = msgpack.packb(rows, default=_stored_fields)
+    except AttributeError as e:
+        raise ValueError("a number does not fit into 64 bits") from e
     if len(body) > MAX_BODY_BYTES:
         raise ValueError(f"{len(body)} bytes in one batch: large values belong into blobs")
     return body
 
 
-def decode(path: Path, frame: Frame) -> tuple[Record, ...]:
-    """Return the records of a frame.
+def decode(path: Path, frame: Frame, chains: Chains = UPCASTERS) -> tuple[Record, ...]:
+    """Return the records of a frame, brought to today's versions and validated.
 
     Raises:
         LogCorruptError: they are not numbered as the frame's header says.
-        LogSchemaError: an event has a kind or a field that is not known here.
+        LogSchemaError: an event has a kind, a version or a field that is not known here.
     """
     at = frame.start
     try:
-        records = _RECORDS.validate_python(msgpack.unpackb(frame.body))
+        rows = [_today(row, chains) for row in _unpacked(frame.body)]
+        records = _RECORDS.validate_python(rows)
     except ValidationError as e:
-        raise LogSchemaError(path, at.offset, at.seq, _unknown(e)) from e
-    except ValueError as e:
-        raise LogSchemaError(path, at.offset, at.seq, f"not msgpack: {e}") from e
+        raise LogSchemaError(path, at.offset, at.seq, _unexpected(e)) from e
+    except (ValueError, TypeError, LookupError) as e:
+        raise LogSchemaError(path, at.offset, at.seq, str(e)) from e
     if [record.seq for record in records] != list(range(at.seq, frame.end.seq)):
         raise LogCorruptError(path, at.offset, at.seq, "the records' own numbers do not fit")
     return records
 
 
-def _unknown(error: ValidationError) -> str:
-    """What of an event is not understood; its kind, if that is it."""
+def trusted(body: bytes) -> tuple[Record, ...]:
+    """Return the records of a body that is known to be what a writer with this `SCHEMA` wrote.
+
+    They are what `decode` returns, sooner, because nothing is validated.
+
+    Raises:
+        ValueError: no such writer can have written it.
+    """
+    try:
+        return tuple(
+            [
+                Record(seq, time_ns, actor, _BUILDERS[fields["kind"]](fields), because)
+                for seq, time_ns, actor, fields, because, *_ in _unpacked(body)
+            ]
+        )
+    except (ValueError, TypeError, LookupError, AttributeError) as e:
+        raise ValueError(f"not the records that its segment's header promises: {e}") from e
+
+
+def fingerprint(records: TypeAdapter[Any], chains: Chains) -> bytes:
+    """A digest of all that decides how stored records are read: types, limits, versions."""
+    versions = {kind: version(kind, chains) for kind in chains}
+    told = json.dumps([_bare(records.json_schema()), versions], sort_keys=True)
+    return hashlib.sha256(told.encode()).digest()
+
+
+def _row(record: Record, chains: Chains) -> tuple[Any, ...]:
+    now = version(record.event.kind, chains)
+    return record if now == 1 else (*record, now)
+
+
+def _today(row: Any, chains: Chains) -> tuple[Any, ...]:
+    """A stored record, with the fields that its event has today."""
+    seq, time_ns, actor, fields, because, stored = row if len(row) == 6 else (*row, 1)
+    if fields["kind"] not in _BUILDERS:
+        raise ValueError(f"unknown event kind '{fields['kind']}'")
+    return seq, time_ns, actor, upcast(fields, stored, chains), because
+
+
+def _unpacked(body: bytes) -> Any:
+    try:
+        return msgpack.unpackb(body, use_list=False)
+    except ValueError as e:
+        raise ValueError(f"not msgpack: {e}") from e
+
+
+def _unexpected(error: ValidationError) -> str:
+    """What of the records is not understood, and where."""
     first = error.errors(include_url=False)[0]
-    if first["type"] == "union_tag_invalid":
-        return f"unknown event kind '{first['ctx']['tag']}'"
     where = ".".join(str(part) for part in first["loc"])
     return f"unexpected content at {where}: {first['msg']}"
+
+
+def _bare(schema: Any) -> Any:
+    """A JSON schema without what is for people."""
+    if isinstance(schema, list):
+        return [_bare(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    about = {k for k in ("title", "description") if isinstance(schema.get(k), str)}
+    return {k: _bare(v) for k, v in schema.items() if k not in about}
+
+
+SCHEMA = fingerprint(_RECORDS, UPCASTERS)
+"""Of the vocabulary here. Bodies that were written under the same one may be read by `trusted`."""

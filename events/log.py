@@ -19,7 +19,7 @@ from typing import Self
 from events import codec, frames
 from events.blobs import Blobs
 from events.disk import DISK, Disk
-from events.errors import LogCorruptError, LogSchemaError, LogWriteError
+from events.errors import LogCorruptError, LogWriteError
 from events.frames import Frame, Position
 from events.lock import Lock
 from events.reading import (
@@ -159,18 +159,17 @@ class EventLog:
             raise LogWriteError(self._path, "a forked process does not inherit the log")
 
     def _prepare(self, entries: Sequence[Entry]) -> tuple[bytes, Position, tuple[Record, ...]]:
-        """Encode a batch and read it back, so that nothing unreadable is ever written."""
+        """Validate and encode a batch, so that nothing unreadable is ever written."""
         now = self._clock()
         try:
-            body = codec.pack_body(
+            body, records = codec.pack(
                 [
-                    codec.plain(seq, now, e.actor, e.because, e.event)
+                    Record(seq, now, e.actor, e.event, e.because)
                     for seq, e in enumerate(entries, start=self._at.seq)
                 ]
             )
             data, end = frames.pack(self._at, body, len(entries))
-            records = codec.decode(self._path, Frame(self._at, end, body))
-        except (ValueError, TypeError, OverflowError, LogSchemaError) as e:
+        except ValueError as e:
             raise LogWriteError(self._path, f"an event cannot be recorded ({e})") from e
         return data, end, records
 

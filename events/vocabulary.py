@@ -10,7 +10,7 @@ Four sorts, told apart by who writes them and what follows:
 Large values (sources, prompts, replies, diagnostics, raw samples) are blobs, named by `Sha`.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -32,9 +32,14 @@ Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "final"]
 
 
 class Value(BaseModel):
-    """Base of every recorded value: immutable, and an unknown field is an error."""
+    """Base of every recorded value: immutable, and an unknown field is an error.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    One that is handed over ready-made is validated again: a copy with changes never was.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, revalidate_instances="always"
+    )
 
 
 # ---- marks ---------------------------------------------------------------------------------
@@ -634,13 +639,17 @@ Mark = RunStarted | RunResumed | RunInterrupted | LogRepaired | BlobsPruned
 AnyEvent = Annotated[Mark | Request | Reply | Decision, Field(discriminator="kind")]
 
 
-class Record(Value):
+class Record(NamedTuple):
     """One line of the log: who said what, when, and because of which records."""
 
-    seq: int = Field(ge=0)
+    seq: Annotated[int, Field(ge=0)]
     time_ns: int
     """UTC, nanoseconds since the epoch. Decisions may use it, since it is recorded."""
     actor: str
+    event: AnyEvent
     because: tuple[int, ...] = ()
     """Sequence numbers; a reply's first one is the request that it answers."""
-    event: AnyEvent
+
+    def as_json(self) -> dict[str, Any]:
+        """Its values in types that JSON knows."""
+        return {**self._asdict(), "event": self.event.model_dump(mode="json")}

@@ -30,6 +30,7 @@ from events.vocabulary import (
     WorkAbandoned,
 )
 from scripts.plain import one_line
+from scripts.records.lines import as_json
 
 REDRAW_S = 0.25
 HEARTBEAT_S = 15.0
@@ -135,7 +136,7 @@ class JsonLines(Silent):
     def watch(self, record: Record, state: State) -> None:
         """Print a noteworthy record."""
         if record.event.kind in NOTEWORTHY:
-            print(record.model_dump_json(), file=self._out, flush=True)
+            print(as_json(record), file=self._out, flush=True)
 
 
 class Lines:

@@ -26,7 +26,7 @@ def moment(time_ns: int) -> str:
 
 def as_json(record: Record) -> str:
     """A whole record as one line of ASCII."""
-    return json.dumps(record.model_dump(mode="json"))
+    return json.dumps(record.as_json())
 
 
 def as_text(record: Record) -> str:

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import ValidationError
 
 from events import codec, frames
-from events.frames import Frame
 from events.vocabulary import Record
 from scripts.records.tables import HEAD, HEADER, RECORDS, WHOLE
 from scripts.runs import UsageError
@@ -54,24 +52,16 @@ def _encoded(path: Path, header: bytes, rows: Iterator[dict[str, Any]]) -> Rebui
     at = frames.start(path, header)
     parts, records = [header], list[Record]()
     for _, batch in groupby(rows, itemgetter("batch")):
-        together = [_record(row) for row in batch]
-        body = codec.encode(together)
-        data, end = frames.pack(at, body, len(together))
-        records += codec.decode(path, Frame(at, end, body))
+        body, together = codec.pack([_values(row) for row in batch])
+        data, at = frames.pack(at, body, len(together))
+        records += together
         parts.append(data)
-        at = end
     return Rebuilt(b"".join(parts), records, at.chain.hex())
 
 
-def _record(row: dict[str, Any]) -> Record:
+def _values(row: dict[str, Any]) -> codec.Row:
     event = {"kind": row["kind"], **json.loads(row["event"])}
-    named = {name: row[name] for name in ("seq", "actor", "because")}
-    try:
-        return Record.model_validate({**named, "time_ns": row["time"], "event": event})
-    except ValidationError as e:
-        first = e.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ValueError(f"row {row['seq']}: {where}: {first['msg']}") from e
+    return row["seq"], row["time"], row["actor"], event, row["because"]
 
 
 def _rows(file: pq.ParquetFile) -> Iterator[dict[str, Any]]:

@@ -201,7 +201,7 @@ def test_fencing_tokens_may_begin_again_with_a_resumption(run: Path) -> None:
     for i, r in enumerate(records):
         if later and isinstance(r.event, PairsMeasured | BoundMeasured):
             event = r.event.model_copy(update={"token": r.event.token - 1})
-            records[i] = r.model_copy(update={"event": event})
+            records[i] = r._replace(event=event)
         later = later or i == n
 
     assert not any("lease token" in f.problem for f in audit(records, Blobs(run).get, LogError))

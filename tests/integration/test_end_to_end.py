@@ -208,5 +208,5 @@ def test_a_model_behind_an_openai_server_optimizes_within_its_budget(tmp_path: P
     assert spent.tokens == 1500 * spent.model_calls
     assert spent.cost_usd == pytest.approx(0.002 * spent.model_calls)
     assert state.tree.incumbent(ATTENTION).form in ("design", "step")
-    assert "TEST_KEY" in next(iter(read(run))).model_dump_json()
+    assert "TEST_KEY" in json.dumps(next(iter(read(run))).as_json())
     assert kernelwright("audit", run, cwd=tmp_path).returncode == 0
