@@ -1,9 +1,8 @@
 """Large values of a run, stored once each under the SHA-256 of their bytes."""
 
 import hashlib
-import os
-from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from io import FileIO
 from pathlib import Path
 from threading import RLock
 from typing import NamedTuple, TypeVar
@@ -18,8 +17,6 @@ from events.packs import MAX_RAW_BYTES, Entry, Packed
 from events.vocabulary import Sha
 
 FOLDER_NAME = "blobs"
-MAX_TRIES = 3
-"""Reads of a blob that a prune moves again and again."""
 
 T = TypeVar("T")
 
@@ -42,7 +39,6 @@ class Blobs:
 
     def __init__(self, run: Path, disk: Disk = DISK) -> None:
         self.root = run / FOLDER_NAME
-        self._disk = disk
         self._index = PackIndex(self.root)
         self._writer = PackWriter(self.root, self._index, disk)
         self._compression = Compression()
@@ -91,7 +87,7 @@ class Blobs:
             try:
                 return self._use(sha, self._unpacked)
             except ValueError as e:
-                if self._was_put_again(sha):
+                if self._index.has_moved(_name(sha)):  # it was put again
                     return self.get(sha)
                 raise BlobCorruptError(sha, str(e)) from e
 
@@ -125,14 +121,17 @@ class Blobs:
         Raises:
             BlobMissingError: there is no such blob.
         """
-        with self._lock:
-            return self._place(_name(sha), sha)
+        try:
+            with self._lock:
+                return self._index.place(_name(sha))
+        except KeyError:
+            raise BlobMissingError(sha) from None
 
     def flaws(self) -> Iterator[Flaw]:
         """Iterate over the parts of the packs that are no blobs."""
         for path in self._index.paths():
-            with packs.opened(path) as fd:
-                for offset, reason in packs.flaws(fd):
+            with FileIO(path) as file:
+                for offset, reason in packs.flaws(file):
                     yield Flaw(Place(path, offset), reason)
 
     def remove_all(self, shas: Iterable[Sha]) -> None:
@@ -145,40 +144,21 @@ class Blobs:
         """
         names = {_name(sha) for sha in shas}
         with self._lock:
-            self._index.forget()
             self._durable -= names
-            try:
-                self._rewrite(names)
-            except OSError as e:
-                raise LogWriteError(self.root, f"a blob could not be removed ({e})") from e
-
-    def _rewrite(self, names: Container[bytes]) -> None:
-        for path in self._index.paths():
-            with packs.opened(path) as fd:
-                left = packs.without(fd, names, os.urandom(packs.ID_BYTES))
-            if left is not None:
-                self._disk.create(path, left)
-        if self.root.exists():
-            self._disk.sync_folder(self.root)
+            self._writer.remove(names)
 
     def _packed(self, name: bytes, data: bytes) -> Packed:
         compression, stored = self._compression.pack(data)
         return Packed(name, len(data), compression, stored)
 
-    def _unpacked(self, fd: int, entry: Entry) -> bytes:
+    def _unpacked(self, file: FileIO, entry: Entry) -> bytes:
         """The raw bytes of a blob; a `ValueError` says why they cannot be had."""
-        stored = packs.stored_bytes(fd, entry)
+        stored = packs.stored_bytes(file, entry)
         data = self._compression.unpack(entry.compression, stored, entry.n_raw)
         found = hashlib.sha256(data)
         if found.digest() != entry.name:
             raise ValueError(f"its bytes hash to {found.hexdigest()}")
         return data
-
-    def _was_put_again(self, sha: Sha) -> bool:
-        """Whether a blob has another place by now."""
-        before = self._index.find(_name(sha))
-        self._index.refresh()
-        return self._index.find(_name(sha)) != before
 
     def _lacks(self, name: bytes) -> bool:
         """Whether there was no intact blob of this name at the last look."""
@@ -196,26 +176,11 @@ class Blobs:
             raise LogWriteError(self.root, reason)
         return data
 
-    def _use(self, sha: Sha, use: Callable[[int, Entry], T]) -> T:
-        """Do something with a blob in its pack, even if a prune moves it meanwhile."""
-        name = _name(sha)
-        for _ in range(MAX_TRIES):
-            place = self._place(name, sha)
-            with suppress(FileNotFoundError), packs.opened(place.path) as fd:
-                entry = packs.entry_at(fd, place.offset)
-                if entry and entry.name == name:
-                    return use(fd, entry)
-            self._index.forget()
-        raise BlobMissingError(sha)
-
-    def _place(self, name: bytes, sha: Sha) -> Place:
-        place = self._index.find(name)
-        if place is None:
-            self._index.refresh()
-            place = self._index.find(name)
-        if place is None:
-            raise BlobMissingError(sha)
-        return place
+    def _use(self, sha: Sha, do: Callable[[FileIO, Entry], T]) -> T:
+        try:
+            return self._index.use(_name(sha), do)
+        except KeyError:
+            raise BlobMissingError(sha) from None
 
 
 def _name(sha: Sha) -> bytes:

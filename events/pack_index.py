@@ -2,14 +2,21 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from events import packs
 
-_PACK_NAME = re.compile(r"([0-9]{4,9})\.pack")
+MAX_TRIES = 3
+"""Looks at a blob that a prune moves again and again."""
+
+_PACK_NAME = re.compile(r"([0-9]{4}|[1-9][0-9]{4,8})\.pack")
 _OFFSET_BITS = 32
+
+T = TypeVar("T")
 
 
 class Place(NamedTuple):
@@ -53,6 +60,41 @@ class PackIndex:
             return None
         return Place(self.path(place >> _OFFSET_BITS), place & (1 << _OFFSET_BITS) - 1)
 
+    def place(self, name: bytes) -> Place:
+        """Where a blob is, after another look if need be.
+
+        Raises:
+            KeyError: there is no such blob.
+        """
+        place = self.find(name)
+        if place is None:
+            self.refresh()
+            place = self.find(name)
+        if place is None:
+            raise KeyError(name)
+        return place
+
+    def use(self, name: bytes, do: Callable[[FileIO, packs.Entry], T]) -> T:
+        """Do something with a blob in its pack, even if a prune moves it meanwhile.
+
+        Raises:
+            KeyError: there is no such blob.
+        """
+        for _ in range(MAX_TRIES):
+            place = self.place(name)
+            with suppress(FileNotFoundError), FileIO(place.path) as file:
+                entry = packs.entry_at(file, place.offset)
+                if entry and entry.name == name:
+                    return do(file, entry)
+            self.forget()
+        raise KeyError(name)
+
+    def has_moved(self, name: bytes) -> bool:
+        """Whether another look finds a blob in another place."""
+        before = self.find(name)
+        self.refresh()
+        return self.find(name) != before
+
     def path(self, number: int) -> Path:
         """Where the pack of this number is, or would be."""
         return self._root / f"{number:04d}.pack"
@@ -81,31 +123,31 @@ class PackIndex:
         A prune may have rewritten it, and a writer on a full disk may have cut it.
         """
         try:
-            with packs.opened(self.path(last.number)) as fd:
-                if packs.head_of(fd) != last.head or not self._is_at(fd, last):
+            with FileIO(self.path(last.number)) as file:
+                if packs.head_of(file) != last.head or not self._is_at(file, last):
                     return False
-                if packs.entry_at(fd, last.end):
-                    self._take(fd, last)
+                if packs.entry_at(file, last.end):
+                    self._take(file, last)
                 return True
         except FileNotFoundError:
             return False
 
-    def _is_at(self, fd: int, last: Last) -> bool:
+    def _is_at(self, file: FileIO, last: Last) -> bool:
         if last.begin == last.end:
             return True
-        entry = packs.entry_at(fd, last.begin)
+        entry = packs.entry_at(file, last.begin)
         known = entry and self._places.get(entry.name)
         return known == last.number << _OFFSET_BITS | last.begin
 
     def _read(self, number: int) -> None:
-        with packs.opened(self.path(number)) as fd:
+        with FileIO(self.path(number)) as file:
             start = packs.HEADER_BYTES
-            self._take(fd, Last(number, packs.head_of(fd), start, start))
+            self._take(file, Last(number, packs.head_of(file), start, start))
 
-    def _take(self, fd: int, last: Last) -> None:
+    def _take(self, file: FileIO, last: Last) -> None:
         """Take in the blobs of a pack from ``last.end`` on."""
         first, begin, end = last.number << _OFFSET_BITS, last.begin, last.end
-        for name, begin, end in packs.walk(fd, last.head.mark, last.end):  # noqa: B007
+        for name, begin, end in packs.walk(file, last.head.mark, last.end):  # noqa: B007
             self._places[name] = first | begin
         self.last = last._replace(begin=begin, end=end)
 

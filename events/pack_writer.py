@@ -1,8 +1,9 @@
-"""Append blobs to the last pack of a run, durably."""
+"""Append blobs to the last pack of a run, and remove blobs from all packs, durably."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 
 from events import packs
@@ -18,7 +19,7 @@ MAX_UNSYNCED_BYTES = 1 << 22
 
 
 class PackWriter:
-    """Appends to packs; nobody else does meanwhile, since only the writer of a log puts blobs."""
+    """Changes packs; nobody else does meanwhile, since it takes the writer of the log."""
 
     def __init__(self, root: Path, index: PackIndex, disk: Disk) -> None:
         self._root = root
@@ -46,10 +47,27 @@ class PackWriter:
         with self._checked():
             at = self._settle() or self._begin()
             data = b"".join(packs.blob(at.head.mark, blob) for blob in blobs)
-            with packs.opened(self._index.path(at.number), os.O_RDWR) as fd:
+            with FileIO(self._index.path(at.number), "r+") as file:
                 self._settled = None
-                self._write(fd, at.end, data)
+                self._write(file.fileno(), at.end, data)
             self._settled = at.number, at.end + len(data)
+
+    def remove(self, names: Container[bytes]) -> None:
+        """Write the packs that hold any of these blobs anew, one at a time, without them.
+
+        Raises:
+            LogWriteError: the disk is full or failing; some may have been removed.
+        """
+        with self._checked():
+            self._index.forget()
+            for path in self._index.paths():
+                with FileIO(path) as file:
+                    left = packs.without(file, names, os.urandom(packs.ID_BYTES))
+                if left is not None:
+                    self._disk.create(path, left)
+            if self._root.exists():
+                with self._confirming():
+                    self._disk.sync_folder(self._root)
 
     @contextmanager
     def _checked(self) -> Iterator[None]:
@@ -58,7 +76,7 @@ class PackWriter:
         try:
             yield
         except OSError as e:
-            raise LogWriteError(self._root, f"a blob could not be stored ({e})") from e
+            raise LogWriteError(self._root, f"the blobs could not be changed ({e})") from e
 
     def _settle(self) -> Last | None:
         """Return the pack to append to, all of it durable; None if a new one is due."""
@@ -78,9 +96,10 @@ class PackWriter:
         After a failed sync the kernel takes for written what is not.
         """
         begin = max(0, last.end - MAX_UNSYNCED_BYTES)
-        with packs.opened(self._index.path(last.number), os.O_RDWR) as fd:
+        with FileIO(self._index.path(last.number), "r+") as file:
+            fd = file.fileno()
             self._disk.truncate(fd, last.end)
-            self._disk.write_all(fd, os.pread(fd, last.end - begin, begin), begin)
+            self._disk.write_all(fd, packs.read(file, last.end - begin, begin), begin)
             with self._confirming():
                 self._disk.sync(fd)
         with self._confirming():

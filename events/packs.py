@@ -19,8 +19,7 @@ import os
 import struct
 import zlib
 from collections.abc import Container, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from io import FileIO
 from typing import NamedTuple
 
 VERSION = 1
@@ -76,14 +75,10 @@ class Entry(NamedTuple):
         return self.end - self.begin - _BLOB.size
 
 
-@contextmanager
-def opened(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
-    """The handle of a file while it is used."""
-    fd = os.open(path, flags)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
+def read(file: FileIO, n_bytes: int, offset: int) -> bytes:
+    """Return bytes from a place of a file; fewer if it ends before."""
+    file.seek(offset)
+    return file.read(n_bytes)
 
 
 def header(mark: bytes, pack_id: bytes) -> bytes:
@@ -97,9 +92,9 @@ def blob(mark: bytes, packed: Packed) -> bytes:
     return _sealed(_BLOB.pack(mark, name, len(stored), n_raw, compression, 0)) + stored
 
 
-def head_of(fd: int) -> Head:
+def head_of(file: FileIO) -> Head:
     """Read the beginning of a pack."""
-    data = os.pread(fd, HEADER_BYTES + MARK_BYTES, 0)
+    data = read(file, HEADER_BYTES + MARK_BYTES, 0)
     own, first = data[:HEADER_BYTES], data[HEADER_BYTES:]
     if len(own) < HEADER_BYTES or not own.startswith(MAGIC) or _sealed(own) != own:
         return Head(own, first, "the header of the pack is damaged")
@@ -110,16 +105,16 @@ def head_of(fd: int) -> Head:
     return Head(own, mark, None)
 
 
-def entry_at(fd: int, begin: int) -> Entry | None:
+def entry_at(file: FileIO, begin: int) -> Entry | None:
     """The blob that begins at a place of a pack, if one does."""
-    head = os.pread(fd, _BLOB.size, begin)
+    head = read(file, _BLOB.size, begin)
     if len(head) < _BLOB.size or _sealed(head) != head:
         return None
     _, name, n_stored, n_raw, compression, _ = _BLOB.unpack(head)
     return Entry(name, begin, begin + _BLOB.size + n_stored, n_raw, compression)
 
 
-def stored_bytes(fd: int, entry: Entry) -> bytes:
+def stored_bytes(file: FileIO, entry: Entry) -> bytes:
     """The bytes of a blob as they are stored; fewer if the file ends before.
 
     Raises:
@@ -127,17 +122,17 @@ def stored_bytes(fd: int, entry: Entry) -> bytes:
     """
     if max(entry.n_raw, entry.n_stored) > MAX_RAW_BYTES:
         raise ValueError(f"its header claims more than {MAX_RAW_BYTES:,} bytes")
-    return os.pread(fd, entry.n_stored, entry.begin + _BLOB.size)
+    return read(file, entry.n_stored, entry.begin + _BLOB.size)
 
 
-def walk(fd: int, mark: bytes, at: int = HEADER_BYTES) -> Iterator[tuple[bytes, int, int]]:
+def walk(file: FileIO, mark: bytes, at: int = HEADER_BYTES) -> Iterator[tuple[bytes, int, int]]:
     """Iterate over the blobs of a pack from ``at`` on: name, begin and end of each.
 
     Plain tuples from windows of the file, because a run may have hundreds of thousands of blobs;
     no memory map, because a writer that cuts the file would kill a reader of one.
     """
-    size = min(os.fstat(fd).st_size, MAX_READ_BYTES) if mark else 0
-    while at < size and len(window := os.pread(fd, WINDOW_BYTES, at)) >= _BLOB.size:
+    size = min(os.fstat(file.fileno()).st_size, MAX_READ_BYTES) if mark else 0
+    while at < size and len(window := read(file, WINDOW_BYTES, at)) >= _BLOB.size:
         place, stop = 0, len(window) - _BLOB.size
         while place <= stop:
             found, name, n_stored, _, _, crc = _BLOB.unpack_from(window, place)
@@ -145,7 +140,7 @@ def walk(fd: int, mark: bytes, at: int = HEADER_BYTES) -> Iterator[tuple[bytes, 
             end = begin + _BLOB.size + n_stored
             fields = window[place : place + _FIELD_BYTES]
             if found != mark or end > size or zlib.crc32(fields) != crc:
-                at = _next_blob(fd, mark, begin + 1, size)
+                at = _next_blob(file, mark, begin + 1, size)
                 break
             yield name, begin, end
             place += end - begin
@@ -153,31 +148,31 @@ def walk(fd: int, mark: bytes, at: int = HEADER_BYTES) -> Iterator[tuple[bytes, 
             at += place
 
 
-def flaws(fd: int) -> Iterator[tuple[int, str]]:
+def flaws(file: FileIO) -> Iterator[tuple[int, str]]:
     """Iterate over the parts of a pack that are no blobs: where each begins, and what it is."""
-    head, at = head_of(fd), HEADER_BYTES
+    head, at = head_of(file), HEADER_BYTES
     if head.flaw:
         yield 0, head.flaw
     if not head.mark:
         return
-    for _, begin, end in walk(fd, head.mark):
+    for _, begin, end in walk(file, head.mark):
         if begin > at:
             yield at, f"no blob can be read in {begin - at} bytes"
         at = end
-    if os.pread(fd, SEARCH_BYTES, at).strip(b"\0"):
+    if read(file, SEARCH_BYTES, at).strip(b"\0"):
         yield at, "no blob can be read from here to the end"
 
 
-def without(fd: int, names: Container[bytes], pack_id: bytes) -> bytes | None:
+def without(file: FileIO, names: Container[bytes], pack_id: bytes) -> bytes | None:
     """Return a pack of this id without some blobs; None if it has none of them.
 
     All else stays as it is, but for zeros at the end.
     """
-    head = head_of(fd)
-    spans = list(walk(fd, head.mark))
+    head = head_of(file)
+    spans = list(walk(file, head.mark))
     if not any(name in names for name, _, _ in spans):
         return None
-    whole = os.pread(fd, min(os.fstat(fd).st_size, MAX_READ_BYTES), 0)
+    whole = read(file, min(os.fstat(file.fileno()).st_size, MAX_READ_BYTES), 0)
     kept, at = [header(head.mark, pack_id)], HEADER_BYTES
     for name, begin, end in spans:
         if name in names:
@@ -187,9 +182,9 @@ def without(fd: int, names: Container[bytes], pack_id: bytes) -> bytes | None:
     return b"".join((*kept, whole[at:last], whole[last:].rstrip(b"\0")))
 
 
-def _next_blob(fd: int, mark: bytes, at: int, size: int) -> int:
+def _next_blob(file: FileIO, mark: bytes, at: int, size: int) -> int:
     """Where the next blob begins at or after ``at``; ``size`` if none does."""
-    while at < size and len(window := os.pread(fd, SEARCH_BYTES, at)) >= _BLOB.size:
+    while at < size and len(window := read(file, SEARCH_BYTES, at)) >= _BLOB.size:
         stop = len(window) - _BLOB.size + MARK_BYTES
         place = window.find(mark, 0, stop)
         while place >= 0:

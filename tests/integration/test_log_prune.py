@@ -211,7 +211,7 @@ def test_a_disk_that_fails_while_removing_stops_with_an_error(run: Path) -> None
     disk = DyingDisk()
     blobs = Blobs(run, disk)
     disk.dead = True
-    with pytest.raises(LogWriteError, match="could not be removed"):
+    with pytest.raises(LogWriteError, match="could not be changed"):
         blobs.remove_all(sorted(of_kind(read(run), "prompt"))[:2])
 
 

@@ -138,7 +138,8 @@ def test_what_is_no_pack_is_passed_over(tmp_path: Path) -> None:
     (root / "0001.pack").mkdir()
     (root / "0002.pack.tmp").write_bytes(HEAD)
     (root / "0003.pack").write_bytes(b"")
-    (root / "x.pack").write_bytes(HEAD)
+    for name in ("x.pack", "00005.pack", "9.pack", "9999999999.pack"):
+        (root / name).write_bytes(HEAD)
     blobs = Blobs(tmp_path)
     assert list(blobs.names()) == []
     assert blobs.get(blobs.put(b"data")) == b"data"
