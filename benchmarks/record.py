@@ -203,7 +203,7 @@ def share(folder: Path, args: argparse.Namespace) -> Iterator[Row]:
     finished, again = _made(folder / "run"), _made(folder / "again")
     begin(finished, campaign(max_candidates=100))
     groups, blobs, state = [records for _, records in batches(finished)], Blobs(finished), State()
-    contents = [blobs.get(path.name) for path in blobs.files()]
+    contents = [blobs.get(sha) for sha in blobs.names()]
     copies, start = Blobs(again), time.thread_time()
     with EventLog.open(again, lambda: 0) as log:
         for content in contents:

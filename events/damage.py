@@ -1,12 +1,12 @@
 """Verify a whole run: the log, every record in it, and every blob that a record names."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from events.blob_damage import survey_blobs
 from events.blob_names import blobs_of
 from events.blobs import Blobs
-from events.errors import BlobCorruptError, BlobMissingError, LogCorruptError, LogSchemaError
+from events.errors import LogCorruptError, LogSchemaError
 from events.frames import FILE_HEADER_BYTES, Position
 from events.pruned import Pruned
 from events.reading import batches, read_start, torn_tail
@@ -19,7 +19,7 @@ class Damage:
 
     file: Path
     offset: int
-    """Byte of ``events.log`` at which the damaged batch, or the one that names the blob, begins."""
+    """Byte of the file at which the damaged batch, blob or part of a pack begins."""
     seq: int
     """First record that cannot be trusted, or the one that first names the blob."""
     reason: str
@@ -43,9 +43,9 @@ class Survey:
     pruned: dict[Sha, int] = field(default_factory=dict)
     """Blobs given up on purpose, with the record that says so."""
     unpruned: list[Sha] = field(default_factory=list)
-    """Those of them that a broken-off prune has left in the folder."""
-    orphans: list[Path] = field(default_factory=list)
-    """Files among the blobs that no record names; harmless."""
+    """Those of them that a broken-off prune has left behind."""
+    orphans: list[Sha] = field(default_factory=list)
+    """Blobs that no record names; harmless."""
     damage: list[Damage] = field(default_factory=list)
     """In the order of the log; after damage to the log itself nothing can be said of it."""
 
@@ -66,7 +66,7 @@ def survey(run: Path, head: str | None = None) -> Survey:
         LogMissingError: there is no log.
     """
     blobs = Blobs(run)
-    named: dict[Sha, tuple[int, int]] = {}
+    named: dict[Sha, int] = {}
     pruned = Pruned(blobs.get)
     found = Survey(Position(b"", FILE_HEADER_BYTES, 0, b""), pruned=pruned.by)
     try:
@@ -76,30 +76,14 @@ def survey(run: Path, head: str | None = None) -> Survey:
             for record in records:
                 pruned.apply(record)
                 for sha in blobs_of(record.event):
-                    named.setdefault(sha, (record.seq, frame.start.offset))
+                    named.setdefault(sha, record.seq)
             found.end = frame.end
             found.noted = found.end.seq if found.head == head else found.noted
     except (LogCorruptError, LogSchemaError) as e:
         found.damage.append(Damage(e.path, e.offset, e.seq, e.reason))
     else:
         found.torn_bytes = len(torn_tail(run, found.end))
-    found.damage[:0] = list(_damaged_blobs(found, named, blobs))
-    found.orphans = sorted(p for p in blobs.files() if p.name not in named)
+    its = survey_blobs(blobs, named, pruned.by)
+    found.n_blobs, found.unpruned, found.orphans = its.n_intact, its.unpruned, its.orphans
+    found.damage[:0] = [Damage(*bad) for bad in its.bad]
     return found
-
-
-def _damaged_blobs(
-    found: Survey, named: dict[Sha, tuple[int, int]], blobs: Blobs
-) -> Iterator[Damage]:
-    for sha, (seq, offset) in named.items():
-        try:
-            blobs.get(sha)
-        except BlobMissingError:
-            if sha not in found.pruned:
-                yield Damage(blobs.path(sha), offset, seq, "the blob that it names is missing")
-        except BlobCorruptError as e:
-            yield Damage(blobs.path(sha), offset, seq, f"the blob is damaged: {e.reason}")
-        else:
-            found.n_blobs += 1
-            if sha in found.pruned:
-                found.unpruned.append(sha)

@@ -1,13 +1,7 @@
 """The file operations of the record: one seam, behind which tests put a faulty disk."""
 
 import os
-import tempfile
-from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
-
-MAX_STAGED = 64
-"""Files open at a time."""
 
 
 class Disk:
@@ -47,35 +41,20 @@ class Disk:
 
         Its name is durable only after `sync_folder`. A file that was there is replaced.
         """
-        self.create_all({path: data})
-
-    def create_all(self, files: Mapping[Path, bytes]) -> None:
-        """As `create`, for many files; if it fails, any of them may be there, each one whole."""
-        paths = list(files)
-        for k in range(0, len(paths), MAX_STAGED):
-            self._create_some({path: files[path] for path in paths[k : k + MAX_STAGED]})
-
-    def _create_some(self, files: Mapping[Path, bytes]) -> None:
-        staged: dict[str, Path] = {}
+        staged = path.with_name(f"{path.name}.tmp")  # one writer: whoever left one is gone
         try:
-            with ExitStack() as opened:
-                fds = [self._stage(path, files[path], staged, opened) for path in files]
-                for fd in fds:  # all are written by now, so that few transactions hold them
-                    self.sync(fd)
-            for name, path in staged.items():
-                Path(name).replace(path)
+            self._fill(os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), data)
+            staged.replace(path)
         except OSError:
-            for name in staged:
-                Path(name).unlink(missing_ok=True)
+            staged.unlink(missing_ok=True)
             raise
 
-    def _stage(self, path: Path, data: bytes, staged: dict[str, Path], opened: ExitStack) -> int:
-        """Write a file of another name beside ``path``; return its handle, open until the end."""
-        fd, name = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
-        staged[name] = path
-        opened.callback(os.close, fd)
-        self.write_all(fd, data, 0)
-        return fd
+    def _fill(self, fd: int, data: bytes) -> None:
+        try:
+            self.write_all(fd, data, 0)
+            self.sync(fd)
+        finally:
+            os.close(fd)
 
 
 DISK = Disk()

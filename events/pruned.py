@@ -41,7 +41,7 @@ def listed(names: Iterable[Sha]) -> bytes:
 
 
 def unlisted(data: bytes) -> tuple[Sha, ...]:
-    """The names in such a blob; what is no name is left out, since names become paths."""
+    """The names in such a blob; what is no name is left out."""
     return tuple(_NAME.findall(data.decode("ascii", errors="replace")))
 
 

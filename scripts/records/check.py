@@ -60,7 +60,7 @@ def _text(found: Survey) -> list[str]:
     if found.unpruned:
         lines.append(f"{len(found.unpruned)} of them are still there: `log prune` again")
     if found.orphans:
-        lines.append(f"{len(found.orphans)} files among the blobs that no record names (harmless)")
+        lines.append(f"{len(found.orphans)} blobs that no record names (harmless)")
     if found.torn_bytes:
         lines.append(
             f"{found.torn_bytes} bytes after the last whole record: a crash cut them off, or the "
@@ -81,7 +81,7 @@ def _as_json(found: Survey, difference: str | None) -> dict[str, Any]:
         "blobs": found.n_blobs,
         "pruned": len(found.pruned),
         "still_to_prune": found.unpruned,
-        "orphans": [str(path) for path in found.orphans],
+        "orphans": found.orphans,
         "torn_bytes": found.torn_bytes,
         "damage": [{**asdict(d), "file": str(d.file)} for d in found.damage],
     }

@@ -1,7 +1,7 @@
 """``kernelwright log prune``: blobs of some kinds are given up, and the log says which.
 
-The event is durable before the first file goes, so that a prune that is killed is finished by the
-next one, and what is missing afterwards is known to have been given up.
+The event is durable before the first pack is written anew, so that a prune that is killed is
+finished by the next one, and what is missing afterwards is known to have been given up.
 """
 
 import time
@@ -83,5 +83,4 @@ def _of_kinds(records: Iterable[Record], kinds: Iterable[BlobKind]) -> set[Sha]:
 
 def _present(shas: Iterable[Sha], blobs: Blobs) -> dict[Sha, int]:
     """Those that are there, with their stored bytes."""
-    paths = {sha: blobs.path(sha) for sha in shas}
-    return {sha: path.stat().st_size for sha, path in paths.items() if path.is_file()}
+    return {sha: blobs.stored_bytes(sha) for sha in set(blobs.names()).intersection(shas)}

@@ -20,7 +20,7 @@ class Amount:
 
     n: int = 0
     stored: int = 0
-    """Bytes in the run folder, compressed."""
+    """Bytes in the packs, compressed, with the header of each."""
     raw: int = 0
     """Bytes before compression."""
     absent: int = 0
@@ -72,7 +72,7 @@ def weigh(census: Census, blobs: Blobs) -> dict[BlobKind, Amount]:
         else:
             amount.n += 1
             amount.raw += raw
-            amount.stored += blobs.path(sha).stat().st_size
+            amount.stored += blobs.stored_bytes(sha)
     return amounts
 
 

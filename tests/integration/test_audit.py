@@ -28,6 +28,7 @@ from events.vocabulary import (
     TurnAssigned,
 )
 from scripts.audit import main
+from tests.support.pack_files import spoil
 from tests.support.runs import begin, campaign
 
 Forge = Callable[[AnyEvent], AnyEvent]
@@ -226,9 +227,7 @@ def test_a_tampered_blob_is_found(run: Path) -> None:
     """Every blob that an event names is hashed again."""
     record = next(r for r in read(run) if isinstance(r.event, PairsMeasured))
     assert isinstance(record.event, PairsMeasured)
-    sha = record.event.samples
-    path = next((run / "blobs").rglob(f"*{sha[2:]}*"))
-    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    spoil(run, record.event.samples)
 
     assert [f.seq for f in findings(run)] == [record.seq]
     assert main([str(run)]) == 1
@@ -238,7 +237,7 @@ def test_a_missing_blob_is_found(run: Path) -> None:
     """Evidence that is gone is not evidence."""
     record = next(r for r in read(run) if isinstance(r.event, RoleReplied))
     assert isinstance(record.event, RoleReplied)
-    next((run / "blobs").rglob(f"*{record.event.reply[2:]}*")).unlink()
+    Blobs(run).remove_all([record.event.reply])
 
     assert record.seq in [f.seq for f in findings(run)]
 

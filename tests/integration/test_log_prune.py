@@ -1,5 +1,6 @@
 """``kernelwright log prune``: what is given up is known to have been given up, and why."""
 
+import itertools
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import pytest
 from actors.crew import crew
 from actors.director import Director
 from actors.local_mailbox import LocalMailbox
+from events import pack_writer
 from events.blob_names import named_by
 from events.blobs import Blobs
 from events.disk import Disk
@@ -27,9 +29,12 @@ from tests.support.runs import begin, campaign, go_on, ticking
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished run of the fake target; tests do not change it."""
+    """The folder of a finished run of the fake target, in many packs; tests do not change it."""
     folder = tmp_path_factory.mktemp("prune") / "run"
-    begin(folder, campaign())
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(pack_writer, "MAX_PACK_BYTES", 1 << 14)
+        begin(folder, campaign())
+    assert len(list((folder / "blobs").iterdir())) > 4
     return folder
 
 
@@ -54,6 +59,11 @@ def of_kind(records: Iterable[Record], kind: str) -> set[str]:
     return {n.sha for n in named if n.kind == kind} - {n.sha for n in named if n.kind != kind}
 
 
+def n_bytes(run: Path) -> int:
+    """What the packs take."""
+    return sum(path.stat().st_size for path in (run / "blobs").iterdir())
+
+
 def verified(run: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     """What `log verify` says."""
     capsys.readouterr()
@@ -68,7 +78,7 @@ def test_pruned_blobs_are_gone_and_the_record_says_so(
     """The list in the log is what was removed, and nothing else was."""
     before = list(read(run))
     gone = of_kind(before, "prompt") | of_kind(before, "reply")
-    size = sum(Blobs(run).path(sha).stat().st_size for sha in gone)
+    size, before_bytes = sum(map(Blobs(run).stored_bytes, gone)), n_bytes(run)
 
     assert log.main(["prune", str(run), "--blobs", "prompt", "reply"]) == 0
 
@@ -80,8 +90,9 @@ def test_pruned_blobs_are_gone_and_the_record_says_so(
         ("prompt", "reply"), len(gone), size,
     )  # fmt: skip
     assert set(unlisted(Blobs(run).get(event.list))) == gone
-    left = {path.name for path in Blobs(run).files()}
+    left = set(Blobs(run).names())
     assert not gone & left
+    assert n_bytes(run) == before_bytes - size + Blobs(run).stored_bytes(event.list)
     assert {n.sha for r in same for n in named_by(r.event)} - gone <= left
     said = verified(run, capsys)
     assert (said["whole"], said["pruned"], said["still_to_prune"]) == (True, len(gone), [])
@@ -127,7 +138,7 @@ def test_a_blob_that_is_gone_without_a_record_is_still_a_finding(
     """A prune excuses what it lists and no more."""
     assert log.main(["prune", str(run), "--blobs", "prompt"]) == 0
     sha = sorted(of_kind(read(run), "samples"))[0]
-    Blobs(run).path(sha).unlink()
+    Blobs(run).remove_all([sha])
 
     assert verified(run, capsys)["whole"] is False
     assert audit.main([str(run)]) == 1
@@ -146,33 +157,53 @@ class DyingDisk(Disk):
         super().sync_folder(folder)
 
 
-def test_the_event_is_durable_before_the_first_file_goes_and_a_repeat_finishes(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Killed in between, the run is as good as before, and the next prune removes the rest."""
-    gone = of_kind(read(run), "prompt")
+def killed(run: Path, n: int, moment: str) -> bool:
+    """Prune the prompts; whether the process was killed while writing the n-th pack anew."""
+    writing = itertools.count()
+    whole = Disk.create
 
-    def killed(self: Blobs, shas: Iterable[str]) -> None:
-        some = sorted(shas)[:3]
-        for sha in some:
-            self.path(sha).unlink()
-        raise KeyboardInterrupt
+    def create(disk: Disk, path: Path, data: bytes) -> None:
+        is_last = next(writing) == n
+        if not is_last or moment == "after":
+            whole(disk, path, data)
+        elif moment == "half":
+            path.with_name(f"{path.name}.tmp").write_bytes(data[: len(data) // 2])
+        if is_last:
+            raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Blobs, "remove_all", killed)
-        with pytest.raises(KeyboardInterrupt):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Disk, "create", create)
+        try:
             log.main(["prune", str(run), "--blobs", "prompt"])
-    records = list(read(run))
-    assert isinstance(records[-1].event, BlobsPruned)
-    said = verified(run, capsys)
-    assert (said["whole"], said["pruned"]) == (True, len(gone))
-    assert len(gone) - 3 == len(said["still_to_prune"])  # type: ignore[arg-type]
+        except KeyboardInterrupt:
+            return True
+    return False
 
-    assert log.main(["prune", str(run), "--blobs", "torn_tail"]) == 0
 
-    assert list(read(run)) == records
+@pytest.mark.parametrize("moment", ["before", "half", "after"])
+def test_a_prune_that_is_killed_at_any_step_is_finished_by_the_next(
+    run: Path, moment: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The event is durable before the first blob goes, and no other blob goes at any time."""
+    gone = of_kind(read(run), "prompt")
+    kept = {n.sha: Blobs(run).get(n.sha) for r in read(run) for n in named_by(r.event)}
+    kept = {sha: data for sha, data in kept.items() if sha not in gone}
+    last = len(list(read(run)))
+    n = 0
+    while killed(run, n, moment):
+        n += 1
+        blobs = Blobs(run)
+        assert {sha: blobs.get(sha) for sha in kept} == kept
+        *_, event = (r.event for r in read(run))
+        assert isinstance(event, BlobsPruned)
+        said = verified(run, capsys)
+        assert (said["whole"], said["records"]) == (True, last + 1)
+        assert set(said["still_to_prune"]) == gone & set(blobs.names())  # type: ignore[call-overload]
+
+    assert n >= 3
     assert verified(run, capsys)["still_to_prune"] == []
-    assert not gone & {path.name for path in Blobs(run).files()}
+    assert not gone & set(Blobs(run).names())
+    assert {path.suffix for path in (run / "blobs").iterdir()} == {".pack"}
 
 
 def test_a_disk_that_fails_while_removing_stops_with_an_error(run: Path) -> None:
@@ -180,7 +211,7 @@ def test_a_disk_that_fails_while_removing_stops_with_an_error(run: Path) -> None
     disk = DyingDisk()
     blobs = Blobs(run, disk)
     disk.dead = True
-    with pytest.raises(LogWriteError, match="could not be removed"):
+    with pytest.raises(LogWriteError, match="could not be changed"):
         blobs.remove_all(sorted(of_kind(read(run), "prompt"))[:2])
 
 
@@ -241,7 +272,7 @@ def test_pending_work_that_needs_a_pruned_blob_is_named_with_the_record(run: Pat
 
 
 def test_a_list_names_blobs_and_nothing_else() -> None:
-    """Names become paths of files to remove, and a run may come from elsewhere."""
+    """A run may come from elsewhere, and what its list holds is removed."""
     sha = "ab" * 32
     assert unlisted(listed([sha])) == (sha,)
     assert unlisted(f"/etc/passwd\n../../x\n{sha}\n{sha}x\n".encode() + b"\xff\n") == (sha,)

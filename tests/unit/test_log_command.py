@@ -22,6 +22,7 @@ from events.vocabulary import LogRepaired, Record, RunInterrupted
 from scripts import log
 from scripts.records.lines import as_text
 from tests.support.cli import command
+from tests.support.pack_files import flip, spoil
 from tests.support.runs import begin, campaign, ticking
 
 DOCS = Path(__file__).parents[2] / "docs" / "log.md"
@@ -91,18 +92,40 @@ def test_a_missing_and_a_changed_blob_are_named_with_the_record_that_needs_them(
     blobs = Blobs(run)
     names = {sha: r.seq for r in reversed(list(read(run))) for sha in blobs_of(r.event)}
     gone, changed = sorted(names, key=names.__getitem__)[3:5]
-    blobs.path(gone).unlink()
-    blobs.path(changed).write_bytes(b"x")
+    blobs.remove_all([gone])
+    spoil(run, changed)
 
     status, said = verified(run, capsys)
 
     assert status == 1
-    assert [(Path(d["file"]).name, d["seq"]) for d in said["damage"]] == [
-        (gone, names[gone]),
-        (changed, names[changed]),
+    pack, offset = blobs.place(changed)
+    assert [(Path(d["file"]), d["offset"], d["seq"]) for d in said["damage"]] == [
+        (blobs.root, 0, names[gone]),
+        (pack, offset, names[changed]),
     ]
+    assert gone in said["damage"][0]["reason"]
     assert log.main(["verify", str(run)]) == 1
-    assert capsys.readouterr().out.startswith(f"DAMAGED {blobs.path(gone)}: record {names[gone]} ")
+    assert capsys.readouterr().out.startswith(f"DAMAGED {blobs.root}: record {names[gone]} ")
+
+
+def test_any_flipped_bit_of_a_blob_is_named_by_pack_and_place(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever restores it from a copy needs to know where."""
+    blobs = Blobs(run)
+    names = {sha: r.seq for r in reversed(list(read(run))) for sha in blobs_of(r.event)}
+    sha = max(names, key=blobs.stored_bytes)
+    pack, offset = blobs.place(sha)
+    for byte in (*range(49), 100, blobs.stored_bytes(sha) - 1):
+        flip(pack, offset + byte)
+        status, said = verified(run, capsys)
+        found = [(Path(d["file"]), d["offset"], d["seq"]) for d in said["damage"]]
+        assert status == 1
+        assert found[-1] == (pack, offset, names[sha])
+        assert sha in said["damage"][0]["reason"]
+        flip(pack, offset + byte)
+    flip(pack, 3)
+    assert verified(run, capsys)[1]["damage"][0]["offset"] == 0
 
 
 def test_blobs_that_nothing_names_and_a_torn_tail_are_no_damage(
@@ -116,7 +139,7 @@ def test_blobs_that_nothing_names_and_a_torn_tail_are_no_damage(
     status, said = verified(run, capsys)
 
     assert (status, said["torn_bytes"]) == (0, 4)
-    assert [Path(path).name for path in said["orphans"]] == [orphan]
+    assert said["orphans"] == [orphan]
 
 
 def test_a_head_noted_earlier_tells_a_longer_log_from_a_rebuilt_one(
@@ -266,7 +289,7 @@ def test_stat_accounts_for_every_record_blob_and_file(
     sizes = {p: p.stat().st_size for p in recorded.rglob("*") if p.is_file()}
     assert [int(line.split()[-1]) for line in folder] == [
         sizes[recorded / "events.log"],
-        sum(size for p, size in sizes.items() if p.parts[-3] == "blobs"),
+        sum(size for p, size in sizes.items() if p.parts[-2] == "blobs"),
         sum(sizes[recorded / name] for name in ("acknowledged", "LOCK", "lease")),
     ]
 

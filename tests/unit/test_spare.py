@@ -94,11 +94,3 @@ def test_a_torn_batch_in_the_spare_is_reported_without_its_zeros(
         assert Blobs(run).get(log.repaired.sha) == bytes(512) + b"torn"
         new = log.append([Entry(log.repaired, "director")])
     assert list(read(run)) == [*records, *new]
-
-
-def test_more_blobs_than_may_be_open_at_once_are_stored(tmp_path: Path) -> None:
-    """A process may not have many files open; an import puts thousands of blobs."""
-    many = [str(n).encode() for n in range(300)]
-    blobs = Blobs(tmp_path, QUICK)
-    assert [blobs.get(sha) for sha in blobs.put_all(many)] == many
-    assert not list((tmp_path / "blobs").rglob(".tmp-*"))
