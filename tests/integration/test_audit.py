@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from decisions.audit import Finding, audit
+from decisions.policy import IN_FORCE
 from events import frames
 from events.blobs import Blobs
 from events.errors import LogError
@@ -195,7 +196,7 @@ def test_fencing_tokens_may_begin_again_with_a_resumption(run: Path) -> None:
     """The lease lives in a folder that a restarted machine empties."""
     records = list(read(run))
     n = next(i for i, r in enumerate(records) if isinstance(r.event, PairsMeasured)) + 1
-    mark = RunResumed(versions={}, toolchain={"compiler": "fake 1.0"})
+    mark = RunResumed(versions={}, rules=dict(IN_FORCE), toolchain={"compiler": "fake 1.0"})
     records.insert(n, Record(seq=n, time_ns=0, actor="director", event=mark))
     later = False
     for i, r in enumerate(records):

@@ -1,0 +1,28 @@
+"""Who takes which request."""
+
+from events.vocabulary import (
+    LearningRequested,
+    MeasurementRequested,
+    RebaseRequested,
+    Request,
+    ScreeningRequested,
+    TurnAssigned,
+)
+
+DIRECTOR = "director"
+"""Writes everything but replies."""
+
+
+def address(request: Request) -> str:
+    """Name of the actor, or pool, that takes a request."""
+    match request:
+        case TurnAssigned(role=role):
+            return role
+        case RebaseRequested():
+            return "implementer"
+        case ScreeningRequested():
+            return "screening"
+        case MeasurementRequested():
+            return "device"
+        case LearningRequested():
+            return "keeper"
