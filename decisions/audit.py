@@ -67,7 +67,7 @@ def audit(
         One finding per problem. Checking goes on after one, with the state that the log gives, up
         to a record that contradicts those before it.
     """
-    course = _Course(blob, unreadable, former)
+    course = Course(blob, unreadable, former)
     for record in records:
         yield from course.findings(record)
         try:
@@ -79,7 +79,7 @@ def audit(
 
 
 @dataclass
-class _Course:
+class Course:
     """What is known before the next record."""
 
     blob: ReadBlob
@@ -176,6 +176,8 @@ class _Course:
             yield from self._pruned(event)
 
     def _pruned(self, event: BlobsPruned) -> Iterator[str]:
+        if event.blob_kinds != tuple(sorted(set(event.blob_kinds))):
+            yield "the kinds of blobs are not in order"
         names = unlisted(self.blob(event.list))
         if len(names) != event.n_blobs:
             yield f"{len(names)} blobs are listed, not {event.n_blobs}"

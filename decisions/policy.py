@@ -34,13 +34,14 @@ def policy(recorded: Mapping[str, int], former: Sequence[Rule | Reading] = FORME
     current = (*RULES, *READINGS)
     at_hand = {(rule.name, rule.version): rule for rule in (*former, *current)}
     kinds = {rule.name: rule.kinds for rule in (*former, *current)}
-    missing: dict[str, str] = {}
+    read = {kind for rule in READINGS if rule.name not in recorded for kind in rule.kinds}
+    missing = dict.fromkeys(read, "no rule for reading it is recorded")
     for name, version in recorded.items():
         if (name, version) not in at_hand:
             reason = f"rule {name} version {version}"
             missing |= dict.fromkeys(kinds.get(name, DECIDED), reason)
     if not recorded:
-        missing = dict.fromkeys(DECIDED, "its rules are not recorded")
+        missing |= dict.fromkeys(DECIDED, "no rules are recorded")
     found = [at_hand[key] for key in recorded.items() if key in at_hand]
     return Policy(
         rules=tuple(rule for rule in found if isinstance(rule, Rule)),

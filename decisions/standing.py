@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from decisions.address import DIRECTOR, address
+from decisions.address import DIRECTOR, OPERATOR, address
 from decisions.claims import toolchain_digest
 from events.projections.state import REPLIES, State, work_id
 from events.vocabulary import (
@@ -45,7 +45,7 @@ def misplaced(state: State, record: Record) -> Iterator[str]:
     event = record.event
     if isinstance(event, REPLIES):
         yield from _reply(state, record)
-    elif record.actor != DIRECTOR and not isinstance(event, OPERATED):
+    elif record.actor not in ((DIRECTOR, OPERATOR) if isinstance(event, OPERATED) else (DIRECTOR,)):
         yield f"it is not for {record.actor} to write"
     if isinstance(event, RunStarted) != (state.start is None) and not isinstance(event, OPERATED):
         yield "a run has one first event, before all others"
