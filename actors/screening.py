@@ -1,7 +1,7 @@
 """A worker of the screening pool: the cheap checks of one candidate, cheapest first."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from actors.messages import Answer, Command
 from decisions.claims import toolchain_digest
@@ -15,12 +15,19 @@ from events.vocabulary import (
     StageReport,
 )
 from knowledge.rules import violated
-from targets.protocol import BuildFailed, Target
+from targets.protocol import BuildFailed, FixtureResult, Target
 
 
 def sha256(data: bytes) -> Sha:
     """Name of a blob."""
     return hashlib.sha256(data).hexdigest()
+
+
+def reports(results: Iterable[FixtureResult]) -> tuple[FixtureReport, ...]:
+    """What a target found, as it is recorded."""
+    return tuple(
+        FixtureReport(fixture=r.fixture, margin=r.margin, detail=r.detail) for r in results
+    )
 
 
 class ScreeningWorker:
@@ -104,7 +111,5 @@ class _Examination:
         artifact = self._artifact or b""
         seeds = self._request.fixture_seeds
         results = self._target.check(self._request.kernel, artifact, seeds)
-        self._fixtures = tuple(
-            FixtureReport(fixture=r.fixture, margin=r.margin, detail=r.detail) for r in results
-        )
+        self._fixtures = reports(results)
         return incorrect(self._fixtures)

@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,9 +27,10 @@ from events.vocabulary import (
     Record,
     RoleReplied,
     RunResumed,
+    RunStarted,
     TurnAssigned,
 )
-from scripts.audit import main
+from scripts.audit import NOT_DERIVABLE, main
 from tests.support.runs import begin, campaign
 
 Forge = Callable[[AnyEvent], AnyEvent]
@@ -292,12 +294,37 @@ def test_a_fact_without_a_request_is_found(run: Path) -> None:
 
 
 def test_audit_json_is_for_machines(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One JSON object with the head and the findings."""
+    """One JSON object: the head, what was derived per kind, the rules, the findings."""
     assert main([str(run), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
 
     assert (said["supported"], said["findings"]) == (True, [])
+    assert said["sorts"] == {"unsupported": 0, "pruned": 0, "not_derivable": 0}
+    assert said["rules"] == [{"since": 0, "rules": IN_FORCE, "missing": []}]
     assert len(said["head"]) == 64
+    counts = Counter(record.event.kind for record in read(run))
+    assert said["kinds"] == {kind: {"records": n, "derived": n} for kind, n in counts.items()}
+
+
+def test_audit_json_counts_what_is_not_derived(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A machine need not read sentences to know what kind of trouble there is."""
+
+    def of_the_future(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, RunStarted)
+        return event.model_copy(update={"rules": {**IN_FORCE, "verdicts.verdict": 99}})
+
+    copy, _ = forged(run, RunStarted, of_the_future)
+    assert main([str(copy), "--json"]) == NOT_DERIVABLE
+    said = json.loads(capsys.readouterr().out)
+
+    accepted = said["kinds"]["candidate_accepted"]
+    assert (accepted["derived"], accepted["records"] > 0) == (0, True)
+    assert said["sorts"]["not_derivable"] == len(said["findings"])
+    assert said["rules"][0]["missing"] == ["rule verdicts.verdict version 99"]
+    assert main([str(copy)]) == NOT_DERIVABLE
+    assert "which nobody can derive with what is at hand" in capsys.readouterr().out
 
 
 def test_an_unknown_subject_is_the_users_mistake(

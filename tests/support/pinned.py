@@ -28,7 +28,8 @@ def recorded() -> list[Record]:
 
 def answers(records: Iterable[Record]) -> dict[str, str]:
     """Digest, by rule and version, of all that it is the first to say in the course of a run."""
-    state, texts = State(), defaultdict(hashlib.sha256)
+    state = State()
+    texts: defaultdict[str, hashlib._Hash] = defaultdict(hashlib.sha256)
     for record in records:
         answered = first_answer(state, RULES)
         if answered is not None:
