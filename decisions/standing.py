@@ -121,26 +121,24 @@ def _is_job(request: Request, job: int, *, of_bound: tuple[bool, ...]) -> bool:
 
 def _figures(state: State, record: Record) -> Iterator[str]:
     """Nothing that was spent is negative, and whoever names a toolchain had the run's."""
-    match record.event:
-        case RoleReplied(spent=spent) | TurnFailed(spent=spent):
-            amounts = tuple(spent.model_dump().values())
-        case PairsMeasured(device_s=device_s) | BoundMeasured(device_s=device_s):
-            amounts = (device_s,)
-        case JobFailed(device_s=device_s):
-            amounts = (device_s,)
-        case _:
-            amounts = ()
-    if any(amount < 0 for amount in amounts):
+    event = record.event
+    spent: tuple[float, ...] = ()
+    if isinstance(event, RoleReplied | TurnFailed):
+        spent = tuple(event.spent.model_dump().values())
+    elif isinstance(event, PairsMeasured | BoundMeasured | JobFailed):
+        spent = (event.device_s,)
+    if any(amount < 0 for amount in spent):
         yield "less than nothing was spent"
-    match record.event:
-        case CandidateExamined(toolchain=named) | FactLearned(toolchain=named):
-            known = named == toolchain_digest(state.toolchain)
-        case PairsMeasured(toolchain=named) | BoundMeasured(toolchain=named):
-            known = named == toolchain_digest(state.toolchain)
+    match event:
+        case (
+            CandidateExamined(toolchain=named)
+            | PairsMeasured(toolchain=named)
+            | BoundMeasured(toolchain=named)
+            | FactLearned(toolchain=named)
+        ) if named != toolchain_digest(state.toolchain):
+            yield "its toolchain is not the one that the run records"
         case _:
-            known = True
-    if not known:
-        yield "its toolchain is not the one that the run records"
+            pass
 
 
 def _overdrawn(state: State, record: Record, reserved: Spend) -> Iterator[str]:
