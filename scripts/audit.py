@@ -9,6 +9,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic_core import to_json
@@ -30,6 +31,9 @@ from targets.registry import load_target
 NOT_DERIVABLE = 3
 """Nothing contradicts the record, but some of it cannot be derived with what is at hand."""
 
+RECENT = 64
+"""Blobs that need not be read again: a reply's are looked at twice, a parent's by each child."""
+
 
 @without_traceback
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     records, head = recorded(args.run)
     blobs = KnownBlobs.of(args.run, records)
-    findings = list(audit(records, blobs.get, LogError))
+    findings = list(audit(records, lru_cache(RECENT)(blobs.get), LogError))
     if not args.json:
         for line in told(findings):
             print(line, file=sys.stderr)
