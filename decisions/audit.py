@@ -157,8 +157,8 @@ class Course:
             problems += self._evidence(record)
         except self.unreadable as error:
             unread[str(error)] = error
-        except LookupError as error:
-            problems.append(f"names what the records before it do not have: {error}")
+        except (LookupError, ValueError, ArithmeticError) as error:
+            problems.append(f"it cannot be read again: {error}")
         return problems
 
     def _evidence(self, record: Record) -> Iterator[str]:

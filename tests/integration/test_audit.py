@@ -293,6 +293,18 @@ def test_a_fact_without_a_request_is_found(run: Path) -> None:
     assert (stray.seq, "answers no request that is waiting") in [(f.seq, f.problem) for f in found]
 
 
+def test_figures_that_give_no_fact_are_found(run: Path) -> None:
+    """A log that is whole may hold any number; audit must name the record, not fall over it."""
+
+    def at_once(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, BoundMeasured)
+        return event.model_copy(update={"bounds_s": dict.fromkeys(event.bounds_s, 0.0)})
+
+    copy, at = forged(run, BoundMeasured, at_once)
+
+    assert at in [f.seq for f in findings(copy)]
+
+
 def test_audit_json_is_for_machines(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One JSON object: the head, what was derived per kind, the rules, the findings."""
     assert main([str(run), "--json"]) == 0
