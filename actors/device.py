@@ -7,13 +7,11 @@ from typing import Literal
 from actors.lease import lease
 from actors.messages import Answer, Command
 from actors.screening import sha256
-from decisions.samples import TimedRun, encode, medians, pairs, schedule
+from decisions.claims import toolchain_digest
+from decisions.samples import TimedRun, encode, medians, pairs, rounds, schedule
 from events.vocabulary import BoundMeasured, JobFailed, MeasurementRequested, PairsMeasured
-from knowledge.claims import toolchain_digest
 from targets.protocol import Built, Measured, MeasureFailed, Target
 
-BOUND_ROUNDS = 7
-"""Times that a bound job goes round its arms; the first round is a warm-up."""
 MIN_LIMIT_S = 60.0
 LIMIT_FACTOR = 10.0
 """A job is killed after so many times what it reserved, and never before `MIN_LIMIT_S`."""
@@ -70,9 +68,8 @@ class DeviceActor:
             took = self._clock() - began
             return Answer(JobFailed(job=job.job, arm="device", reason=reason, device_s=took))
         arms = (command.blobs[job.incumbent_artifact], *loads.values())
-        rounds = tuple(range(len(arms))) * BOUND_ROUNDS
         checked = (True, *(False for _ in loads))
-        got = self._measure(job, arms, rounds, group=len(arms), checked=checked)
+        got = self._measure(job, arms, rounds(len(arms)), group=len(arms), checked=checked)
         took = self._clock() - began
         if isinstance(got, MeasureFailed):
             return Answer(JobFailed(job=job.job, arm="device", reason=got.reason, device_s=took))

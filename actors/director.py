@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from actors.commands import command
 from actors.mailboxes import Delivery, Mailbox
 from actors.messages import Command
+from decisions.address import DIRECTOR
 from decisions.plan import decide
 from events.blobs import Blobs
 from events.log import Entry, EventLog
@@ -20,7 +21,6 @@ from events.vocabulary import (
 )
 
 POLL_S = 0.2
-NAME = "director"
 
 
 class Director:
@@ -91,7 +91,9 @@ class Director:
         while (due := decide(self.state)) is not None:
             self._append(due.event, because=due.because)
 
-    def _append(self, event: AnyEvent, because: tuple[int, ...] = (), actor: str = NAME) -> None:
+    def _append(
+        self, event: AnyEvent, because: tuple[int, ...] = (), actor: str = DIRECTOR
+    ) -> None:
         for record in self._log.append([Entry(event, actor, because)]):
             self.state.apply(record)
             self._place(record)

@@ -3,8 +3,8 @@
 from typing import assert_never
 
 from actors.messages import Answer, Command
+from decisions.claims import bound_claim, bound_figures, noise_claim, rule_claim, toolchain_digest
 from events.vocabulary import FactLearned, LearningRequested, Sha
-from knowledge.claims import bound_claim, bound_figures, noise_claim, rule_claim, toolchain_digest
 from knowledge.rules import learn
 from targets.protocol import Target
 
@@ -66,7 +66,13 @@ class KeeperActor:
         return FactLearned(
             kernel=request.kernel,
             topic="rule",
-            claim=rule_claim(derived, snippet, request.signature, text(request.diagnostics)),
+            claim=rule_claim(
+                derived.snippet,
+                derived.doubt,
+                snippet,
+                request.signature,
+                text(request.diagnostics),
+            ),
             signature=request.signature,
             snippet=derived.snippet,
             toolchain=self._toolchain(),

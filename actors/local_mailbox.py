@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 import structlog
 
-from actors.mailboxes import MAX_REASON, Delivery, address
+from actors.mailboxes import MAX_REASON, Delivery
 from actors.messages import Actor, Answer, Command
+from decisions.address import address
 from events.vocabulary import RequestLost
 
 _log = structlog.get_logger()

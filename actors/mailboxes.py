@@ -3,14 +3,6 @@
 from typing import NamedTuple, Protocol
 
 from actors.messages import Answer, Command
-from events.vocabulary import (
-    LearningRequested,
-    MeasurementRequested,
-    RebaseRequested,
-    Request,
-    ScreeningRequested,
-    TurnAssigned,
-)
 
 MAX_REASON = 300
 """Characters of an error that a `RequestLost` repeats; the log of the actors has all of it."""
@@ -35,18 +27,3 @@ class Mailbox(Protocol):
     def receive(self, timeout_s: float) -> Delivery | None:
         """Wait for the next answer; None if there is none in time."""
         ...
-
-
-def address(request: Request) -> str:
-    """Name of the actor, or pool, that takes a request."""
-    match request:
-        case TurnAssigned(role=role):
-            return role
-        case RebaseRequested():
-            return "implementer"
-        case ScreeningRequested():
-            return "screening"
-        case MeasurementRequested():
-            return "device"
-        case LearningRequested():
-            return "keeper"

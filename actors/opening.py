@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from actors.screening import sha256
+from decisions.policy import IN_FORCE
 from events.blobs import Blobs
 from events.campaign import Campaign
 from events.vocabulary import KernelCard, KernelSources, RunStarted
@@ -26,6 +27,7 @@ def first_event(
         campaign=campaign,
         secret_seed=secret_seed,
         versions=dict(versions),
+        rules=dict(IN_FORCE),
         toolchain=target.fingerprint(),
         sources={kernel: _sources(kernel, target, blobs) for kernel in campaign.kernels},
         shares_host=target.shares_host,

@@ -16,8 +16,9 @@ from ray.exceptions import RayActorError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.crew import crew
-from actors.mailboxes import MAX_REASON, Delivery, address
+from actors.mailboxes import MAX_REASON, Delivery
 from actors.messages import Actor, Answer, Command
+from decisions.address import address
 from events.campaign import ROLES
 from events.vocabulary import RequestLost
 from targets.registry import load_target

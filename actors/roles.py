@@ -12,6 +12,7 @@ from actors.providers.litellm_provider import LiteLLMProvider
 from actors.providers.port import Completion, Provider, ProviderError
 from actors.screening import sha256
 from decisions.brief import Brief
+from decisions.evidence import no_edits
 from decisions.replies import Parsed, PlanText, SourceText, parse
 from events.campaign import Model, RoleName
 from events.vocabulary import (
@@ -90,10 +91,10 @@ class RoleActor:
         """Apply a step's edits to its new parent; no model is asked."""
         reply = command.blobs[request.reply].decode("utf-8", "replace")
         onto = command.blobs[request.onto_source].decode("utf-8", "replace")
-        outcome, blobs = self._outcome(parse("step", reply, onto))
+        parsed = parse("step", reply, onto)
+        outcome, blobs = self._outcome(parsed)
         if not isinstance(outcome, Draft):
-            reason = outcome.reason if isinstance(outcome, Complaint) else "the reply has no edits"
-            outcome = Complaint(reason=reason)
+            outcome = no_edits(parsed)
         return Answer(EditsReapplied(candidate=request.candidate, outcome=outcome), blobs)
 
     def _prompt(self, turn: _Turn) -> Prompt:

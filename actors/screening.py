@@ -1,26 +1,33 @@
 """A worker of the screening pool: the cheap checks of one candidate, cheapest first."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from actors.messages import Answer, Command
+from decisions.claims import toolchain_digest
+from decisions.examination import STAGES, breach, duplicate, incorrect
 from events.vocabulary import (
     CandidateExamined,
     FactLearned,
     FixtureReport,
     ScreeningRequested,
     Sha,
-    Stage,
     StageReport,
 )
-from knowledge.claims import toolchain_digest
 from knowledge.rules import violated
-from targets.protocol import BuildFailed, Target
+from targets.protocol import BuildFailed, FixtureResult, Target
 
 
 def sha256(data: bytes) -> Sha:
     """Name of a blob."""
     return hashlib.sha256(data).hexdigest()
+
+
+def reports(results: Iterable[FixtureResult]) -> tuple[FixtureReport, ...]:
+    """What a target found, as it is recorded."""
+    return tuple(
+        FixtureReport(fixture=r.fixture, margin=r.margin, detail=r.detail) for r in results
+    )
 
 
 class ScreeningWorker:
@@ -57,13 +64,8 @@ class _Examination:
 
     def run(self, source: str) -> None:
         """Examine until a stage fails."""
-        stages: tuple[tuple[Stage, Callable[[str], str]], ...] = (
-            ("duplicate", self._duplicate),
-            ("rule", self._rule),
-            ("build", self._build),
-            ("correctness", self._correctness),
-        )
-        for stage, examine in stages:
+        stages = (self._duplicate, self._rule, self._build, self._correctness)
+        for stage, examine in zip(STAGES, stages, strict=True):
             began = self._clock()
             failure = examine(source)
             took = self._clock() - began
@@ -91,12 +93,11 @@ class _Examination:
         return Answer(event, tuple(blobs))
 
     def _duplicate(self, source: str) -> str:
-        twin = self._request.twin
-        return f"the same source as c{twin}" if twin is not None else ""
+        return duplicate(self._request)
 
     def _rule(self, source: str) -> str:
         fact = violated(self._rules, self._target.normalize(source))
-        return "" if fact is None else f"breaks f{fact}: {self._rules[fact].signature}"
+        return "" if fact is None else breach(fact, self._rules[fact])
 
     def _build(self, source: str) -> str:
         built = self._target.build(self._request.kernel, source)
@@ -110,10 +111,5 @@ class _Examination:
         artifact = self._artifact or b""
         seeds = self._request.fixture_seeds
         results = self._target.check(self._request.kernel, artifact, seeds)
-        self._fixtures = tuple(
-            FixtureReport(fixture=r.fixture, margin=r.margin, detail=r.detail) for r in results
-        )
-        failed = next((r for r in results if not r.passed), None)
-        if failed is None:
-            return ""
-        return failed.detail or f"error {failed.margin or 0.0:.3g} of the tolerance"
+        self._fixtures = reports(results)
+        return incorrect(self._fixtures)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from events.vocabulary import Pair
 
+BOUND_ROUNDS = 7
+"""Times that a bound job goes round its arms; the first round is a warm-up."""
+
 
 @dataclass(frozen=True)
 class TimedRun:
@@ -48,6 +51,11 @@ def decode(samples: bytes) -> tuple[TimedRun, ...]:
 def schedule(coins: Sequence[bool]) -> tuple[int, ...]:
     """Arms in the order of a job: one warm-up pair, then a pair per coin."""
     return tuple(arm for first in (False, *coins) for arm in ((1, 0) if first else (0, 1)))
+
+
+def rounds(n_arms: int) -> tuple[int, ...]:
+    """Arms in the order of a bound job."""
+    return tuple(range(n_arms)) * BOUND_ROUNDS
 
 
 def pairs(runs: Sequence[TimedRun]) -> tuple[Pair, ...]:

@@ -3,6 +3,7 @@
 from decisions import device
 from decisions.coins import secret_int
 from decisions.due import Due
+from decisions.examination import STAGES
 from events.projections.state import State
 from events.projections.tree import Node, Status
 from events.vocabulary import (
@@ -13,8 +14,6 @@ from events.vocabulary import (
     ScreeningRequested,
     Stage,
 )
-
-STAGES: tuple[Stage, ...] = ("duplicate", "rule", "build", "correctness")
 
 
 def request(state: State) -> Due | None:

@@ -53,6 +53,8 @@ class RunStarted(Value):
     secret_seed: str
     """Seed of coins and held-out fixtures, 64 hex digits; never shown to an agent."""
     versions: dict[str, str]
+    rules: dict[str, int] = {}
+    """Versions of the decision rules in force from here on, in the order they are asked."""
     toolchain: dict[str, str]
     """Fingerprint of the target: compiler, flags, processor."""
     sources: dict[str, "KernelSources"]
@@ -87,6 +89,8 @@ class RunResumed(Value):
 
     kind: Literal["run_resumed"] = "run_resumed"
     versions: dict[str, str]
+    rules: dict[str, int] = {}
+    """As in `RunStarted`."""
     toolchain: dict[str, str]
 
 

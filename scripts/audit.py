@@ -1,15 +1,18 @@
 """Re-derive every decision of a run from the recorded evidence, and show the evidence.
 
-Exit status 0 if all of it is supported, 1 if something is not or the record is damaged, 3 if some
-of it cannot be checked because blobs were pruned.
+Exit status 0 if all of it is supported, 1 if something is not or the record is damaged, 2 if it
+cannot be done as asked, 3 if nothing contradicts the record but some of it cannot be derived here:
+evidence was pruned, rules or a toolchain of another version are not at hand.
 """
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
+
+from pydantic_core import to_json
 
 from decisions.audit import Finding, audit
 from events.blobs import Blobs
@@ -19,49 +22,72 @@ from events.projections.tree import Status
 from events.pruned import KnownBlobs
 from events.vocabulary import Record
 from scripts.dossier import dossier, trails
+from scripts.findings import as_values, told, verdict
 from scripts.plain import one_line
+from scripts.rebuild import Bench
 from scripts.runs import FAILED, UsageError, recorded, without_traceback
+from targets.registry import load_target
 
 NOT_DERIVABLE = 3
-"""Nothing contradicts the record, but evidence was pruned and cannot be looked at."""
-N_NAMED = 10
-"""Records that a line about pruned evidence names."""
+"""Nothing contradicts the record, but some of it cannot be derived with what is at hand."""
+
+RECENT = 64
+"""Blobs that need not be read again: a reply's are looked at twice, a parent's by each child."""
 
 
 @without_traceback
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
+    args = _parser().parse_args(argv)
+    records, head = recorded(args.run)
+    blobs = KnownBlobs.of(args.run, records)
+    findings = list(audit(records, lru_cache(RECENT)(blobs.get), LogError))
+    if not args.json:
+        for line in told(findings):
+            print(line, file=sys.stderr)
+    bench = _bench(records, blobs) if args.rebuild else None
+    rebuilt = tuple(bench.rebuild()) if bench else ()
+    findings += [finding for one in rebuilt for finding in one.findings()]
+    if args.json:
+        about = {"run": str(args.run), "head": head, **as_values(records, findings)}
+        if bench:
+            about |= {"fresh_seeds": bench.fresh, "rebuilt": rebuilt}
+        print(to_json(about).decode())
+        return _status(findings)
+    state = replay(records)
+    _show(_subjects(state, args.subject, everything=args.all), records, state, blobs)
+    for one in rebuilt:
+        print(one_line(str(one)))
+    if bench:
+        print(f"seeds of the fresh fixtures: {', '.join(map(str, bench.fresh))}")
+    n_accepts = sum(len(branch.accepts) for branch in state.tree.branches.values())
+    counts = f"{len(records)} records, {len(state.tree.nodes)} candidates, {n_accepts} accepts"
+    print(f"{counts}: {verdict(findings)}")
+    print(f"head {head}")
+    return _status(findings)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="kernelwright audit", description=__doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="run folder")
     what = "show the evidence of a kernel's accepts, or of one candidate (c17)"
     parser.add_argument("subject", nargs="?", help=what)
     parser.add_argument("--all", action="store_true", help="show the evidence of every accept")
+    what = "build and check the accepted versions again, with the toolchain of this machine"
+    parser.add_argument("--rebuild", action="store_true", help=what)
     parser.add_argument("--json", action="store_true", help="findings as one JSON object")
-    args = parser.parse_args(argv)
-    records, head = recorded(args.run)
-    blobs = KnownBlobs.of(args.run, records)
-    findings = list(audit(records, blobs.get, LogError))
-    if args.json:
-        print(json.dumps(_as_json(args.run, records, head, findings)))
-        return _status(findings)
-    _report(findings)
+    return parser
+
+
+def _bench(records: list[Record], blobs: Blobs) -> Bench:
+    """Where the run's versions are built again.
+
+    Raises:
+        TargetError: the target cannot be used here; it says what is missing.
+    """
     state = replay(records)
-    _show(_subjects(state, args.subject, everything=args.all), records, state, blobs)
-    _conclude(records, state, findings)
-    print(f"head {head}")
-    return _status(findings)
-
-
-def _report(findings: list[Finding]) -> None:
-    pruned: dict[str, list[int]] = {}
-    for finding in findings:
-        if finding.sort == "pruned":
-            pruned.setdefault(finding.problem, []).append(finding.seq)
-        else:
-            print(one_line(str(finding)), file=sys.stderr)
-    for problem, seqs in pruned.items():
-        some = ", ".join(map(str, seqs[:N_NAMED])) + (", ..." if len(seqs) > N_NAMED else "")
-        print(f"{len(seqs)} records, {problem}: {some}", file=sys.stderr)
+    campaign = state.begun.campaign
+    return Bench.of(state, blobs, load_target(campaign.target, campaign.preset))
 
 
 def _status(findings: list[Finding]) -> int:
@@ -100,28 +126,3 @@ def _show(subjects: list[int], records: list[Record], state: State, blobs: Blobs
                 print(line)
         except LogError as error:
             print(f"c{candidate}: {error}", file=sys.stderr)
-
-
-def _conclude(records: list[Record], state: State, findings: list[Finding]) -> None:
-    n_accepts = sum(len(branch.accepts) for branch in state.tree.branches.values())
-    pruned = sorted({f.seq for f in findings if f.sort == "pruned"})
-    n_problems = sum(f.sort == "unsupported" for f in findings)
-    verdict = f"{n_problems} PROBLEMS" if n_problems else "every record is supported"
-    if pruned:
-        verdict += f" but for {len(pruned)}, whose evidence was pruned and is not re-derivable"
-    counts = f"{len(records)} records, {len(state.tree.nodes)} candidates, {n_accepts} accepts"
-    print(f"{counts}: {verdict}")
-
-
-def _as_json(
-    run: Path, records: list[Record], head: str, findings: list[Finding]
-) -> dict[str, object]:
-    return {
-        "run": str(run),
-        "records": len(records),
-        "head": head,
-        "supported": not findings,
-        "findings": [
-            {"seq": f.seq, "kind": f.kind, "problem": f.problem, "sort": f.sort} for f in findings
-        ],
-    }

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from decisions.claims import toolchain_digest
 from events.blobs import Blobs
 from events.projections.state import State
 from events.projections.tree import Node
@@ -20,7 +21,6 @@ from events.vocabulary import (
     Record,
     RoleReplied,
 )
-from knowledge.claims import toolchain_digest
 from scripts.plain import visible
 from scripts.reporting.diffs import diff
 from scripts.reporting.trials import readings

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from decisions.counterfactual import Trial, redecide
+from decisions.policy import IN_FORCE
 from events.log import read
 from events.projections.state import State
-from events.vocabulary import Record, StateDigested
+from events.vocabulary import Record, RunResumed, RunStarted, StateDigested
 from scripts.campaign_file import load_policy
 from scripts.progress import hms
 from scripts.runs import FAILED, UsageError, without_traceback
@@ -25,21 +26,28 @@ class Replayed(NamedTuple):
     state: State
     n_digests: int
     """Digests that were recorded and agree."""
+    n_foreign: int
+    """Digests by another version of the fold, which nobody can compare here."""
     differs: tuple[int, str, str] | None
     """Record, recorded digest and ours, of the first digest that differs."""
 
 
 def fold(records: Iterable[Record]) -> Replayed:
     """Fold records; each digest is of the state before its record. Stop at one that differs."""
-    state, n_digests = State(), 0
+    state, n_digests, n_foreign, version = State(), 0, 0, None
     for record in records:
+        if isinstance(record.event, RunStarted | RunResumed):
+            version = record.event.rules.get("digest")
         if isinstance(record.event, StateDigested):
-            ours = state.digest()
-            if ours != record.event.digest:
-                return Replayed(state, n_digests, (record.seq, record.event.digest, ours))
-            n_digests += 1
+            if version != IN_FORCE["digest"]:
+                n_foreign += 1
+            elif (ours := state.digest()) != record.event.digest:
+                differs = (record.seq, record.event.digest, ours)
+                return Replayed(state, n_digests, n_foreign, differs)
+            else:
+                n_digests += 1
         state.apply(record)
-    return Replayed(state, n_digests, None)
+    return Replayed(state, n_digests, n_foreign, None)
 
 
 @without_traceback
@@ -117,6 +125,7 @@ def summary(replayed: Replayed) -> dict[str, Any]:
         "spent": state.spending.settled.model_dump(),
         "geomean": state.finished.geomean if state.finished else None,
         "digests_checked": replayed.n_digests,
+        "digests_of_other_versions": replayed.n_foreign,
         "digest": state.digest(),
     }
 
@@ -153,6 +162,8 @@ def _text(about: dict[str, Any]) -> str:
     if about["geomean"] is not None:
         lines.append(f"geomean {about['geomean']:.3f}x")
     lines.append(f"digest {about['digest']} ({about['digests_checked']} recorded ones agree)")
+    if n_foreign := about["digests_of_other_versions"]:
+        lines.append(f"{n_foreign} recorded digests are of another version and cannot be compared")
     return "\n".join(lines)
 
 

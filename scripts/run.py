@@ -21,10 +21,12 @@ from typing import Any, TextIO
 import structlog
 
 from actors.crew import crew
-from actors.director import NAME, Director
+from actors.director import Director
 from actors.local_mailbox import LocalMailbox
 from actors.mailboxes import Mailbox
 from actors.opening import first_event
+from decisions.address import DIRECTOR
+from decisions.policy import IN_FORCE
 from events.campaign import ROLES, Campaign
 from events.log import Entry, EventLog, read, read_head
 from events.projections.state import State, replay
@@ -225,7 +227,7 @@ def _drive(run: Path, campaign: Campaign, target: Target, options: Options) -> t
     with ExitStack() as stack:
         log = stack.enter_context(EventLog.open(run, time.time_ns))
         if log.repaired:
-            log.append([Entry(log.repaired, NAME)])
+            log.append([Entry(log.repaired, DIRECTOR)])
         records = list(read(run))
         _log_failures(stack, run)
         mailbox = _mailbox(stack, campaign, target, options)
@@ -240,7 +242,9 @@ def _drive(run: Path, campaign: Campaign, target: Target, options: Options) -> t
                 first_event(campaign, target, blobs, secret_seed=seed, versions=_versions())
             )
         else:
-            mark = RunResumed(versions=_versions(), toolchain=target.fingerprint())
+            mark = RunResumed(
+                versions=_versions(), rules=dict(IN_FORCE), toolchain=target.fingerprint()
+            )
             director.resume(records, mark)
 
         def stopping() -> bool:

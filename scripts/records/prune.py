@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from decisions.address import OPERATOR
 from events.blob_names import named_by
 from events.blobs import Blobs
 from events.errors import LogMissingError
@@ -18,7 +19,6 @@ from events.pruned import listed, pruned
 from events.vocabulary import BlobKind, BlobsPruned, Record, RunFinished, Sha
 from scripts.runs import UsageError, holds_run
 
-ACTOR = "operator"
 ONLY_WHEN_FINISHED: frozenset[BlobKind] = frozenset({"source", "artifact"})
 """Kinds that a run needs to go on."""
 
@@ -29,7 +29,7 @@ def main(args: Namespace) -> int:
         raise LogMissingError(args.run / LOG_NAME)
     with EventLog.open(args.run, time.time_ns) as log:
         if log.repaired:
-            log.append([Entry(log.repaired, ACTOR)])
+            log.append([Entry(log.repaired, OPERATOR)])
         n_blobs, n_bytes = prune(args.run, log, args.blobs)
         print(f"{n_blobs} blobs removed, {n_bytes:,} bytes")
         print(f"head {log.head}")
@@ -57,7 +57,7 @@ def prune(run: Path, log: EventLog, kinds: Sequence[BlobKind]) -> tuple[int, int
             n_bytes=sum(chosen.values()),
             list=blobs.put(listed(chosen)),
         )
-        log.append([Entry(event, ACTOR)])
+        log.append([Entry(event, OPERATOR)])
     going = chosen | _present(given_up, blobs)
     blobs.remove_all(going)
     return len(going), sum(going.values())

@@ -3,12 +3,14 @@
 import io
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from decisions.audit import Finding, audit
+from decisions.policy import IN_FORCE
 from events import frames
 from events.blobs import Blobs
 from events.errors import LogError
@@ -25,9 +27,10 @@ from events.vocabulary import (
     Record,
     RoleReplied,
     RunResumed,
+    RunStarted,
     TurnAssigned,
 )
-from scripts.audit import main
+from scripts.audit import NOT_DERIVABLE, main
 from tests.support.pack_files import spoil
 from tests.support.runs import begin, campaign
 
@@ -196,7 +199,7 @@ def test_fencing_tokens_may_begin_again_with_a_resumption(run: Path) -> None:
     """The lease lives in a folder that a restarted machine empties."""
     records = list(read(run))
     n = next(i for i, r in enumerate(records) if isinstance(r.event, PairsMeasured)) + 1
-    mark = RunResumed(versions={}, toolchain={"compiler": "fake 1.0"})
+    mark = RunResumed(versions={}, rules=dict(IN_FORCE), toolchain={"compiler": "fake 1.0"})
     records.insert(n, Record(seq=n, time_ns=0, actor="director", event=mark))
     later = False
     for i, r in enumerate(records):
@@ -289,13 +292,50 @@ def test_a_fact_without_a_request_is_found(run: Path) -> None:
     assert (stray.seq, "answers no request that is waiting") in [(f.seq, f.problem) for f in found]
 
 
+def test_figures_that_give_no_fact_are_found(run: Path) -> None:
+    """A log that is whole may hold any number; audit must name the record, not fall over it."""
+
+    def at_once(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, BoundMeasured)
+        return event.model_copy(update={"bounds_s": dict.fromkeys(event.bounds_s, 0.0)})
+
+    copy, at = forged(run, BoundMeasured, at_once)
+
+    assert at in [f.seq for f in findings(copy)]
+
+
 def test_audit_json_is_for_machines(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One JSON object with the head and the findings."""
+    """One JSON object: the head, what was derived per kind, the rules, the findings."""
     assert main([str(run), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
 
     assert (said["supported"], said["findings"]) == (True, [])
+    assert said["sorts"] == {"unsupported": 0, "pruned": 0, "not_derivable": 0}
+    assert said["rules"] == [{"since": 0, "rules": IN_FORCE, "missing": []}]
     assert len(said["head"]) == 64
+    counts = Counter(record.event.kind for record in read(run))
+    assert said["kinds"] == {kind: {"records": n, "derived": n} for kind, n in counts.items()}
+
+
+def test_audit_json_counts_what_is_not_derived(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A machine need not read sentences to know what kind of trouble there is."""
+
+    def of_the_future(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, RunStarted)
+        return event.model_copy(update={"rules": {**IN_FORCE, "verdicts.verdict": 99}})
+
+    copy, _ = forged(run, RunStarted, of_the_future)
+    assert main([str(copy), "--json"]) == NOT_DERIVABLE
+    said = json.loads(capsys.readouterr().out)
+
+    accepted = said["kinds"]["candidate_accepted"]
+    assert (accepted["derived"], accepted["records"] > 0) == (0, True)
+    assert said["sorts"]["not_derivable"] == len(said["findings"])
+    assert said["rules"][0]["missing"] == ["rule verdicts.verdict version 99"]
+    assert main([str(copy)]) == NOT_DERIVABLE
+    assert "which nobody can derive with what is at hand" in capsys.readouterr().out
 
 
 def test_an_unknown_subject_is_the_users_mistake(

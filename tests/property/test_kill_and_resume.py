@@ -14,6 +14,7 @@ from actors.local_mailbox import LocalMailbox
 from actors.mailboxes import Delivery
 from actors.messages import Actor
 from actors.opening import first_event
+from decisions.policy import IN_FORCE
 from events.blobs import Blobs
 from events.log import Entry, EventLog, read
 from events.projections.state import replay
@@ -80,7 +81,7 @@ def live_once(run: Path, fuse: Fuse) -> bool:
         boss = Director(MortalLog(log, fuse), Blobs(run), mailbox)  # type: ignore[arg-type]
         try:
             if records:
-                mark = RunResumed(versions={}, toolchain=target.fingerprint())
+                mark = RunResumed(versions={}, rules=dict(IN_FORCE), toolchain=target.fingerprint())
                 boss.resume(records, mark)
             else:
                 boss.start(

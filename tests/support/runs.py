@@ -8,6 +8,7 @@ from actors.crew import crew
 from actors.director import Director
 from actors.local_mailbox import LocalMailbox
 from actors.opening import first_event
+from decisions.policy import IN_FORCE
 from events.blobs import Blobs
 from events.campaign import Acceptance, Campaign, Search
 from events.log import EventLog, read
@@ -64,7 +65,10 @@ def go_on(run: Path, target: FakeTarget | None = None) -> State:
     records = list(read(run))
     with EventLog.open(run, ticking()) as log:
         boss = director(run, log, target or FakeTarget())
-        boss.resume(records, RunResumed(versions={}, toolchain={"compiler": "fake 1.0"}))
+        boss.resume(
+            records,
+            RunResumed(versions={}, rules=dict(IN_FORCE), toolchain={"compiler": "fake 1.0"}),
+        )
         return boss.run()
 
 

@@ -1,10 +1,8 @@
-"""Words facts as one sentence each, as prompts show them. Pure."""
+"""Words facts as one sentence each, as prompts show them; audit words them again."""
 
 import hashlib
 import json
 from collections.abc import Mapping
-
-from knowledge.rules import Derivation
 
 _MAX_QUOTE = 300
 
@@ -57,13 +55,26 @@ def noise_claim(figures: Mapping[str, float]) -> str:
     )
 
 
-def rule_claim(derived: Derivation, snippet: str, signature: str, diagnostics: str) -> str:
-    """Say what the toolchain refused, and whether sources are refused on it from now on."""
-    said = _quote(_first_error(diagnostics) or signature)
-    if derived.snippet:
-        return f"A source that contains `{_quote(derived.snippet)}` does not build: {said}"
+def rule_claim(rule: str, doubt: str, snippet: str, signature: str, diagnostics: str) -> str:
+    """Say what the toolchain refused, and whether sources are refused on it from now on.
+
+    Args:
+        rule: the text that no source may contain from now on, or "".
+        doubt: why there is none.
+        snippet: what the target took for the offending text, in its normal form.
+        signature: of the failure, for diagnostics that say nothing.
+        diagnostics: as the toolchain printed them.
+    """
+    said = refusal(signature, diagnostics)
+    if rule:
+        return f"A source that contains `{_quote(rule)}` does not build: {said}"
     where = f" at `{_quote(snippet.strip())}`" if snippet.strip() else ""
-    return f"A build failed{where} with: {said} (no rule: {derived.doubt})"
+    return f"A build failed{where} with: {said} (no rule: {doubt})"
+
+
+def refusal(signature: str, diagnostics: str) -> str:
+    """What the toolchain said, in one line."""
+    return _quote(_first_error(diagnostics) or signature)
 
 
 def toolchain_digest(fingerprint: Mapping[str, str]) -> str:

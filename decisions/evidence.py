@@ -1,0 +1,237 @@
+"""Readings: what actors read from raw evidence, read again from the same blobs.
+
+Like the rules of `decisions.plan` they have versions, which a run records.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import PurePath
+from typing import NamedTuple
+
+from decisions import claims, replies, samples
+from decisions.examination import contradictions
+from events.campaign import Model
+from events.projections.state import State
+from events.vocabulary import (
+    Analysis,
+    AnyEvent,
+    BoundMeasured,
+    CandidateExamined,
+    Complaint,
+    Draft,
+    EditsReapplied,
+    FactLearned,
+    LearningRequested,
+    MeasurementRequested,
+    Nothing,
+    Outcome,
+    PairsMeasured,
+    RebaseRequested,
+    Request,
+    Review,
+    RoleReplied,
+    ScreeningRequested,
+    Sha,
+    Spend,
+    TurnAssigned,
+    TurnFailed,
+)
+
+ReadBlob = Callable[[Sha], bytes]
+"""Reads a blob and checks its hash; raises an exception that says which blob and why."""
+LIMIT = 1.0
+"""Margin up to which outputs are within the tolerance."""
+
+
+class Evidence(NamedTuple):
+    """A reply and what it was read from."""
+
+    event: AnyEvent
+    request: Request
+    state: State
+    """Before the reply."""
+    blob: ReadBlob
+
+    def text(self, sha: Sha | None) -> str:
+        """A blob as actors read it; "" for none."""
+        return "" if sha is None else self.blob(sha).decode("utf-8", "replace")
+
+
+class Reading(NamedTuple):
+    """How replies of some kinds are read. Whoever changes that gives it a new version."""
+
+    name: str
+    version: int
+    kinds: tuple[str, ...]
+    problems: Callable[[Evidence], Iterator[str]]
+
+
+# ---- what roles say ------------------------------------------------------------------------
+
+
+def _replies(evidence: Evidence) -> Iterator[str]:
+    match evidence.event, evidence.request:
+        case RoleReplied() as event, TurnAssigned() as request:
+            yield from _reply(event, request, evidence)
+        case EditsReapplied() as event, RebaseRequested() as request:
+            yield from _rebased(event, request, evidence)
+        case TurnFailed() as event, TurnAssigned(role=role):
+            yield from _spent(event, evidence.state.begun.campaign.models.of(role))
+        case _:
+            pass
+
+
+def _reply(event: RoleReplied, request: TurnAssigned, evidence: Evidence) -> Iterator[str]:
+    parent = evidence.text(evidence.state.tree.nodes[request.parent].source)
+    if not _says(replies.parse(request.task, evidence.text(event.reply), parent), event.outcome):
+        yield "the reply does not say what it was read as"
+    model = evidence.state.begun.campaign.models.of(request.role)
+    if event.provider != _provider(model):
+        yield f"{request.role} has the provider {_provider(model)}, not {event.provider}"
+    yield from _spent(event, model)
+
+
+def _spent(event: RoleReplied | TurnFailed, model: Model) -> Iterator[str]:
+    if model.provider == "catalogue" and event.spent != Spend():
+        yield "the catalogue costs nothing"
+    has_called = model.provider == "catalogue" or event.spent.model_calls > 0
+    if isinstance(event, RoleReplied) and not has_called:
+        yield "a model replied without a call"
+    if event.spent.device_s:
+        yield "a role spends no device time"
+
+
+def _provider(model: Model) -> str:
+    """Name of who answers for a model's settings."""
+    match model.provider:
+        case "catalogue":
+            return "catalogue"
+        case "litellm":
+            return f"litellm:{model.model}"
+        case "command":
+            return f"command:{PurePath(model.command[0]).name}"
+
+
+def _rebased(event: EditsReapplied, request: RebaseRequested, evidence: Evidence) -> Iterator[str]:
+    parsed = replies.parse("step", evidence.text(request.reply), evidence.text(request.onto_source))
+    if isinstance(parsed, replies.SourceText):
+        agrees = _says(parsed, event.outcome)
+    else:
+        agrees = event.outcome == no_edits(parsed)
+    if not agrees:
+        yield "the edits fit their new parent otherwise than recorded"
+
+
+def no_edits(parsed: replies.Parsed) -> Complaint:
+    """What is recorded of a step that gives no draft on another parent."""
+    reason = parsed.reason if isinstance(parsed, Complaint) else "the reply has no edits"
+    return Complaint(reason=reason)
+
+
+def _says(parsed: replies.Parsed, recorded: Outcome) -> bool:
+    """Whether ``recorded`` is all that was read, but for the target's normal form of a source."""
+    match parsed:
+        case replies.PlanText():
+            return recorded == parsed.design_plan()
+        case replies.SourceText():
+            return isinstance(recorded, Draft) and recorded == parsed.draft(recorded.normalized)
+        case Analysis() | Review() | Complaint() | Nothing():
+            return recorded == parsed
+
+
+# ---- what the device measured --------------------------------------------------------------
+
+
+def _samples(evidence: Evidence) -> Iterator[str]:
+    try:
+        match evidence.event, evidence.request:
+            case PairsMeasured() as event, MeasurementRequested() as request:
+                yield from _pairs(event, request, evidence.blob)
+            case BoundMeasured() as event, MeasurementRequested() as request:
+                yield from _bounds(event, request, evidence.blob)
+            case _:
+                pass
+    except ValueError as error:
+        yield f"the raw samples cannot be used: {error}"
+
+
+def _pairs(event: PairsMeasured, request: MeasurementRequested, blob: ReadBlob) -> Iterator[str]:
+    runs = samples.decode(blob(event.samples))
+    if tuple(run.arm for run in runs) != samples.schedule(request.coins):
+        yield "the arms did not run in the order of the coins"
+    elif samples.pairs(runs) != event.pairs:
+        yield "the pairs are not the medians of the raw samples"
+    if any(len(run.launches_s) != request.launches for run in runs):
+        yield "a run has not as many launches as were asked for"
+    if not min(event.incumbent_margin, event.candidate_margin) >= 0:
+        yield "a margin below 0"
+    if max(event.incumbent_margin, event.candidate_margin) > LIMIT:
+        yield "an arm was outside of the tolerance, and the pairs were kept"
+
+
+def _bounds(event: BoundMeasured, request: MeasurementRequested, blob: ReadBlob) -> Iterator[str]:
+    runs = samples.decode(blob(event.samples))
+    n_arms = 1 + len(event.bounds_s)
+    if tuple(run.arm for run in runs) != samples.rounds(n_arms):
+        yield "the arms did not run in turn"
+    elif samples.medians(runs, n_arms) != (event.incumbent_s, *event.bounds_s.values()):
+        yield "the times are not the medians of the raw samples"
+    if list(event.bounds_s) != [name for name in request.bounds if name in event.bounds_s]:
+        yield "the variants are not those that were asked for"
+
+
+# ---- what screening found, and what was learned --------------------------------------------
+
+
+def _examination(evidence: Evidence) -> Iterator[str]:
+    match evidence.event, evidence.request:
+        case CandidateExamined() as event, ScreeningRequested() as request:
+            yield from contradictions(event, request, evidence.state.knowledge.facts)
+        case _:
+            pass
+
+
+def _facts(evidence: Evidence) -> Iterator[str]:
+    match evidence.event, evidence.request:
+        case FactLearned() as event, LearningRequested() as request:
+            yield from _fact(event, request, evidence)
+        case _:
+            pass
+
+
+def _fact(event: FactLearned, request: LearningRequested, evidence: Evidence) -> Iterator[str]:
+    if (event.kernel, event.topic) != (request.kernel, request.topic):
+        yield f"nobody asked for {event.topic} of {event.kernel}"
+    elif request.topic == "rule":
+        if not _is_rule(event, request, evidence.text(request.diagnostics)):
+            yield "the failed build does not say what was learned from it"
+    elif not _is_figure(event, request):
+        yield "the figures do not say what was learned from them"
+
+
+def _is_figure(event: FactLearned, request: LearningRequested) -> bool:
+    if request.topic == "bound":
+        figures = claims.bound_figures(request.figures)
+        claim = claims.bound_claim(figures)
+    else:
+        figures, claim = request.figures, claims.noise_claim(request.figures)
+    said = (event.value, event.claim, event.signature, event.snippet)
+    return said == (figures, claim, "", "")
+
+
+def _is_rule(event: FactLearned, request: LearningRequested, diagnostics: str) -> bool:
+    """Whether a rule's fact is worded from its request, as far as no normal form is needed."""
+    if event.signature != request.signature or event.value:
+        return False
+    if event.snippet:
+        claim = claims.rule_claim(event.snippet, "", "", event.signature, diagnostics)
+        return request.certain and event.claim == claim
+    said = claims.refusal(event.signature, diagnostics)
+    return event.claim.startswith("A build failed") and f" with: {said} (no rule: " in event.claim
+
+
+READINGS = (
+    Reading("replies", 1, ("role_replied", "turn_failed", "edits_reapplied"), _replies),
+    Reading("samples", 1, ("pairs_measured", "bound_measured"), _samples),
+    Reading("examination", 1, ("candidate_examined",), _examination),
+    Reading("facts", 1, ("fact_learned",), _facts),
+)

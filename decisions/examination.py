@@ -1,0 +1,98 @@
+"""What the stages of screening say of what they found: workers report by it, audit redoes it."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from events.vocabulary import (
+    CandidateExamined,
+    FactLearned,
+    FixtureReport,
+    ScreeningRequested,
+    Stage,
+    StageReport,
+)
+
+STAGES: tuple[Stage, ...] = ("duplicate", "rule", "build", "correctness")
+"""Cheapest first; the first that fails is the last that runs."""
+
+
+def duplicate(request: ScreeningRequested) -> str:
+    """Why the first stage refuses a candidate; "" if it does not."""
+    return "" if request.twin is None else f"the same source as c{request.twin}"
+
+
+def breach(number: int, rule: FactLearned) -> str:
+    """Why the second stage refuses a candidate that breaks a rule."""
+    return f"breaks f{number}: {rule.signature}"
+
+
+def incorrect(fixtures: Sequence[FixtureReport]) -> str:
+    """Why the last stage refuses a candidate; "" if every fixture is within the tolerance."""
+    for fixture in fixtures:
+        if fixture.detail:
+            return fixture.detail
+        if fixture.margin is None or fixture.margin > 1.0:
+            return f"error {fixture.margin or 0.0:.3g} of the tolerance"
+    return ""
+
+
+def contradictions(
+    event: CandidateExamined, request: ScreeningRequested, facts: Mapping[int, FactLearned]
+) -> Iterator[str]:
+    """Say what of an examination cannot be so, whatever was built and run.
+
+    Args:
+        event: the evidence.
+        request: what it answers.
+        facts: known when it came, by number.
+    """
+    n_ran = len(event.stages)
+    if tuple(report.stage for report in event.stages) != STAGES[:n_ran] or not n_ran:
+        yield "the stages did not run in their order"
+        return
+    passed = [report.passed for report in event.stages]
+    if passed != [*(True for _ in passed[1:]), n_ran == len(STAGES) and passed[-1]]:
+        yield "the stages do not end with the first that failed"
+    for report in event.stages:
+        if not _fits(report, event, request, facts):
+            yield f"the stage {report.stage} does not say what was found"
+    if len(event.fixtures) > (len(request.fixture_seeds) if n_ran == len(STAGES) else 0):
+        yield "more fixtures ran than were asked for"
+    yield from _build(event)
+
+
+def _fits(
+    report: StageReport,
+    event: CandidateExamined,
+    request: ScreeningRequested,
+    facts: Mapping[int, FactLearned],
+) -> bool:
+    if report.passed == bool(report.detail):
+        return False
+    match report.stage:
+        case "duplicate":
+            return report.detail == duplicate(request)
+        case "rule":
+            return report.passed or _is_breach(report.detail, facts)
+        case "build":
+            return report.detail == (event.signature or "")
+        case "correctness":
+            return report.detail == incorrect(event.fixtures)
+
+
+def _is_breach(detail: str, facts: Mapping[int, FactLearned]) -> bool:
+    number = re.match(r"breaks f(\d+):", detail)
+    fact = facts.get(int(number[1])) if number else None
+    return fact is not None and number is not None and detail == breach(int(number[1]), fact)
+
+
+def _build(event: CandidateExamined) -> Iterator[str]:
+    """A build that ran gives an artifact, or a diagnostic with its signature."""
+    build = next((report for report in event.stages if report.stage == "build"), None)
+    if (event.artifact is not None) != (build is not None and build.passed):
+        yield "an artifact without a build, or a build without one"
+    failed = build is not None and not build.passed
+    if (event.signature is not None, event.diagnostics is not None) != (failed, failed):
+        yield "a diagnostic without a failed build, or a failed build without one"
+    if not failed and (event.snippet or event.certain):
+        yield "an offending text without a failed build"

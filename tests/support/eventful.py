@@ -1,0 +1,77 @@
+"""A run of the fake target in which everything happens that can happen."""
+
+from pathlib import Path
+
+from actors.crew import crew
+from actors.director import Director
+from actors.local_mailbox import LocalMailbox
+from actors.messages import Actor, Answer, Command
+from actors.opening import first_event
+from decisions.address import DIRECTOR
+from decisions.policy import IN_FORCE
+from events.blobs import Blobs
+from events.log import Entry, EventLog, read
+from events.projections.state import work_id
+from events.vocabulary import (
+    LogRepaired,
+    MeasurementRequested,
+    RequestLost,
+    RunResumed,
+    Spend,
+    TurnAssigned,
+    TurnFailed,
+)
+from scripts.records.prune import prune
+from tests.support.crash_disk import QUICK
+from tests.support.fake_target import FakeTarget
+from tests.support.runs import SECRET, campaign, ticking
+
+N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
+"""How often work is lost with its actor; twice is once too often."""
+
+
+class Frail:
+    """An actor that is lost now and then; its third turn gives no reply."""
+
+    def __init__(self, actor: Actor, lost: dict[str, int]) -> None:
+        self._actor, self._lost = actor, lost
+
+    def handle(self, command: Command) -> Answer:
+        """Answer, fail or be lost."""
+        work = work_id(command.request)
+        if self._lost.get(work, 0):
+            self._lost[work] -= 1
+            return Answer(RequestLost(by="mailbox", reason="its node is gone"))
+        if isinstance(command.request, TurnAssigned) and command.request.turn == 3:
+            return Answer(TurnFailed(turn=3, reason="time limit", spent=Spend()))
+        return self._actor.handle(command)
+
+
+def eventful(run: Path) -> None:
+    """Run a campaign to its end: with losses, a stop, a resumption, a repair and a prune."""
+    target, blobs = FakeTarget(), Blobs(run, QUICK)
+    lost = dict(N_LOST)
+    actors = {n: Frail(a, lost) for n, a in crew(target, run / "lease", {}, lambda: 0.0).items()}
+    with EventLog.open(run, ticking(), QUICK) as log:
+        boss = Director(log, blobs, LocalMailbox(actors))
+        first = first_event(
+            campaign(max_candidates=24), target, blobs, secret_seed=SECRET, versions={"python": "3"}
+        )
+        boss.start(first)
+
+        def is_measuring() -> bool:
+            requests = boss.state.pending.values()
+            return boss.state.seq > 250 and any(
+                isinstance(request, MeasurementRequested) for request in requests
+            )
+
+        boss.run(stop=is_measuring)
+        torn = LogRepaired(offset=7, n_bytes=4, sha=blobs.put(b"torn"))
+        log.append([Entry(torn, DIRECTOR)])
+        mark = RunResumed(
+            versions={"python": "3"}, rules=dict(IN_FORCE), toolchain=target.fingerprint()
+        )
+        boss = Director(log, blobs, LocalMailbox(actors))
+        boss.resume(list(read(run)), mark)
+        boss.run()
+        prune(run, log, ["diagnostics"])
