@@ -1,5 +1,6 @@
 """How records become the body of a frame and how a body is read: msgpack of the models' fields."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 from events.errors import LogCorruptError, LogSchemaError
 from events.frames import MAX_BODY_BYTES, Frame
 from events.vocabulary import AnyEvent, Record
+
+SCHEMA = hashlib.sha256(b"vocabulary 1").digest()
+"""Fingerprint of the vocabulary in which records are written."""
 
 _RECORDS = TypeAdapter(tuple[Record, ...])
 

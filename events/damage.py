@@ -1,16 +1,20 @@
 """Verify a whole run: the log, every record in it, and every blob that a record names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from events import codec
 from events.blob_names import blobs_of
 from events.blobs import Blobs
+from events.cursor import Cursor
 from events.errors import BlobCorruptError, BlobMissingError, LogCorruptError, LogSchemaError
-from events.frames import FILE_HEADER_BYTES, Position
+from events.frames import Frame, Position
 from events.pruned import Pruned
-from events.reading import batches, read_start, torn_tail
-from events.vocabulary import Sha
+from events.reading import torn_tail
+from events.sealing import Root
+from events.segments import Seal, segment_name
+from events.vocabulary import Record, Sha
 
 
 @dataclass(frozen=True)
@@ -18,14 +22,18 @@ class Damage:
     """A place of a run that is not what was written."""
 
     file: Path
+    """What is damaged: a segment, or a blob."""
+    segment: str
+    """Name of the segment that holds the damaged batch, or the one that names the blob."""
     offset: int
-    """Byte of ``events.log`` at which the damaged batch, or the one that names the blob, begins."""
+    """Byte of the segment at which that batch begins."""
     seq: int
     """First record that cannot be trusted, or the one that first names the blob."""
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.file}: record {self.seq} at byte {self.offset}: {self.reason}"
+        of = "" if self.file.name == self.segment else f" of {self.segment}"
+        return f"{self.file}: record {self.seq} at byte {self.offset}{of}: {self.reason}"
 
 
 @dataclass
@@ -66,39 +74,76 @@ def survey(run: Path, head: str | None = None) -> Survey:
         LogMissingError: there is no log.
     """
     blobs = Blobs(run)
-    named: dict[Sha, tuple[int, int]] = {}
-    pruned = Pruned(blobs.get)
-    found = Survey(Position(b"", FILE_HEADER_BYTES, 0, b""), pruned=pruned.by)
+    reader = _Reader(run, Pruned(blobs.get), head)
+    found = reader.found
     try:
-        found.end = read_start(run)
-        found.noted = 0 if found.head == head else None
-        for frame, records in batches(run):
-            for record in records:
-                pruned.apply(record)
-                for sha in blobs_of(record.event):
-                    named.setdefault(sha, (record.seq, frame.start.offset))
-            found.end = frame.end
-            found.noted = found.end.seq if found.head == head else found.noted
+        reader.read()
     except (LogCorruptError, LogSchemaError) as e:
-        found.damage.append(Damage(e.path, e.offset, e.seq, e.reason))
+        found.damage.append(Damage(e.path, e.path.name, e.offset, e.seq, e.reason))
     else:
         found.torn_bytes = len(torn_tail(run, found.end))
-    found.damage[:0] = list(_damaged_blobs(found, named, blobs))
-    found.orphans = sorted(p for p in blobs.files() if p.name not in named)
+    found.damage[:0] = list(_damaged_blobs(found, reader.named, blobs))
+    found.orphans = sorted(p for p in blobs.files() if p.name not in reader.named)
     return found
 
 
+class _Reader:
+    """Goes through the log of a run and notes what a survey tells of it."""
+
+    def __init__(self, run: Path, pruned: Pruned, head: str | None) -> None:
+        self.named: dict[Sha, tuple[int, Position]] = {}
+        self.found = Survey(_NOWHERE, pruned=pruned.by)
+        self._run = run
+        self._pruned = pruned
+        self._head = bytes.fromhex(head or "")
+        self._root = Root()
+
+    def read(self) -> None:
+        cursor = Cursor(self._run)
+        self._reach(cursor.at)
+        for step in cursor.steps():
+            self._reach(step.start)
+            if isinstance(step, Frame):
+                self._take_in(step, codec.decode(cursor.path, step))
+            else:
+                self._check(cursor.path, step)
+            self._reach(step.end)
+        self._reach(cursor.at)
+
+    def _reach(self, at: Position) -> None:
+        self.found.end = at
+        if at.chain == self._head:
+            self.found.noted = at.seq
+
+    def _take_in(self, frame: Frame, records: Sequence[Record]) -> None:
+        self._root.add(records)
+        for record in records:
+            self._pruned.apply(record)
+            for sha in blobs_of(record.event):
+                self.named.setdefault(sha, (record.seq, frame.start))
+
+    def _check(self, path: Path, seal: Seal) -> None:
+        if self._root.contents(seal.contents.digest) != seal.contents:
+            reason = "the seal is not that of the blobs that the records name"
+            raise LogCorruptError(path, seal.start.offset, seal.start.seq, reason)
+        self._root = Root()
+
+
+_NOWHERE = Position(b"", 0, 0, 0, b"", 0)
+
+
 def _damaged_blobs(
-    found: Survey, named: dict[Sha, tuple[int, int]], blobs: Blobs
+    found: Survey, named: dict[Sha, tuple[int, Position]], blobs: Blobs
 ) -> Iterator[Damage]:
-    for sha, (seq, offset) in named.items():
+    for sha, (seq, at) in named.items():
+        place = (blobs.path(sha), segment_name(at.segment), at.offset, seq)
         try:
             blobs.get(sha)
         except BlobMissingError:
             if sha not in found.pruned:
-                yield Damage(blobs.path(sha), offset, seq, "the blob that it names is missing")
+                yield Damage(*place, "the blob that it names is missing")
         except BlobCorruptError as e:
-            yield Damage(blobs.path(sha), offset, seq, f"the blob is damaged: {e.reason}")
+            yield Damage(*place, f"the blob is damaged: {e.reason}")
         else:
             found.n_blobs += 1
             if sha in found.pruned:

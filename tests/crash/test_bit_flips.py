@@ -9,8 +9,9 @@ import pytest
 
 from events import reading
 from events.errors import LogError
-from events.log import LOG_NAME, Entry, EventLog, read
-from events.reading import last_frame, torn_tail
+from events.log import Entry, EventLog, read
+from events.reading import read_end, torn_tail
+from events.segments import segment_path
 from events.vocabulary import RunInterrupted
 from tests.support.crash_disk import QUICK
 
@@ -43,7 +44,7 @@ def is_refused(run: Path) -> bool:
 def test_twenty_thousand_flipped_bits_are_all_refused(tmp_path: Path) -> None:
     """Wherever the bit is: in the headers, in the chain, in the records."""
     write(tmp_path, 24).close()
-    fd = os.open(tmp_path / LOG_NAME, os.O_RDWR)
+    fd = os.open(segment_path(tmp_path, 0), os.O_RDWR)
     bits = np.random.default_rng(8).permutation(8 * os.fstat(fd).st_size)[:N_FLIPS]
     assert len(bits) == N_FLIPS
     try:
@@ -62,9 +63,9 @@ def test_a_flipped_bit_of_the_spare_is_reported(
     """Nothing is lost with it; but what is there was not written by the log."""
     monkeypatch.setattr(reading, "SPARE_STEP", 512)
     with write(tmp_path, 24):
-        (end, _), size = last_frame(tmp_path), (tmp_path / LOG_NAME).stat().st_size
+        end, size = read_end(tmp_path)[0].at, segment_path(tmp_path, 0).stat().st_size
         assert torn_tail(tmp_path, end) == b""
-        fd = os.open(tmp_path / LOG_NAME, os.O_RDWR)
+        fd = os.open(segment_path(tmp_path, 0), os.O_RDWR)
         rng = np.random.default_rng(9)
         for bit in rng.integers(8 * end.offset, 8 * size, N_SPARE_FLIPS).tolist():
             flip(fd, bit)
