@@ -2,7 +2,7 @@
 
 A disk notes each write, cut, sync and new name of a run. Between any two of them the power may
 fail; then any mix of old and new 512-byte sectors of what was not synced is on the disk, with the
-old or the new length, a new segment is there or not, and the mark is gone, old or new. A new process
+old or the new length; a new segment is there or not; the mark is gone, old or new. A new process
 must go on from each of these states.
 """
 

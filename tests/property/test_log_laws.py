@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from events import segments
 from events.blobs import Blobs
 from events.errors import LogError
 from events.log import Entry, EventLog, read, read_head
@@ -26,12 +27,17 @@ def batch(texts: list[str]) -> list[Entry]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(batches=st.lists(st.lists(st.text(max_size=30), max_size=4), max_size=6), data=st.data())
+@given(
+    batches=st.lists(st.lists(st.text(max_size=30), max_size=4), max_size=6),
+    max_records=st.integers(1, 9),
+    data=st.data(),
+)
 def test_any_batches_over_any_reopens_come_back(
-    batches: list[list[str]], data: st.DataObject
+    batches: list[list[str]], max_records: int, data: st.DataObject
 ) -> None:
-    """The log is the concatenation of what was appended, however often it was reopened."""
-    with TemporaryDirectory() as folder:
+    """The log is the concatenation of what was appended, however often reopened and divided."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segments, "MAX_RECORDS", max_records)
         run = Path(folder)
         log = EventLog.open(run, lambda: 0, QUICK)
         appended: list[Record] = []
