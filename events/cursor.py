@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from io import FileIO
 from pathlib import Path
 from typing import NoReturn
@@ -76,22 +76,18 @@ class Cursor:
 
     def _steps(self, here: Callable[[], Iterable[Frame | Seal]]) -> Iterator[Frame | Seal]:
         while True:
-            seal = None
-            for seal in self._moving(here()):
-                yield seal
+            seal = yield from self._moving(here())
             later = self._later()
-            if later and not isinstance(seal, Seal):
-                # A writer may have sealed the segment between two looks.
-                for seal in self._moving(self._rest(frames.walk)):
-                    yield seal
             if not later:
                 break
-            if not isinstance(seal, Seal):
+            if seal is None:  # a writer may have sealed the segment between two looks
+                seal = yield from self._moving(self._rest(frames.walk))
+            if seal is None:
                 self._refuse(f"the segment is damaged or cut off here: record {later[0]} follows")
             self._pass(seal, later[0])
         if self._mark and self._mark.seq > self.at.seq:
-            lost = f"{self._mark.seq} records were acknowledged, and from here on they are"
-            self._refuse(f"{lost} gone or damaged")
+            known = f"{self._mark.seq} records were acknowledged"
+            self._refuse(f"{known}, and from here on they are gone or damaged")
 
     def _rest(self, look: Look) -> Iterator[Frame | Seal]:
         """Go on in windows, and look closely at whatever is no valid frame within one."""
@@ -139,10 +135,13 @@ class Cursor:
             self._refuse(seal.reason)
         yield seal
 
-    def _moving(self, steps: Iterable[Frame | Seal]) -> Iterator[Frame | Seal]:
+    def _moving(self, steps: Iterable[Frame | Seal]) -> Generator[Frame | Seal, None, Seal | None]:
+        """Move on with every step; return the seal if that is the last one."""
+        step = None
         for step in steps:
             self.at = step.end
             yield step
+        return step if isinstance(step, Seal) else None
 
     def _later(self) -> list[int]:
         return [first for first in segments_of(self._run) if first > self.at.segment]

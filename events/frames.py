@@ -92,6 +92,8 @@ def take(at: Position, read: Callable[[int], bytes]) -> Frame | Flaw:
         return Flaw(f"the frame begins with record {seq}: {story}", tearable=False)
     if epoch < at.epoch:
         return Flaw(STALE, tearable=False)
+    if n_bytes > MAX_BODY_BYTES:
+        return Flaw(f"no frame has a body of {n_bytes} bytes", tearable=False)
     body = read(n_bytes)
     if len(body) != n_bytes or zlib.crc32(body) != crc:
         return Flaw("the checksum of the frame's body does not match", tearable=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from events import codec, frames
+from events import codec, cursor, frames
 from events.errors import LogCorruptError
 from events.log import EventLog, read, read_start
 from events.segments import HEADER_BYTES, segment_path
@@ -66,6 +66,18 @@ def test_a_forged_frame_breaks_the_chain(tmp_path: Path) -> None:
     error = damaged(tmp_path, forge)
     assert error.seq == 2
     assert "chain" in error.reason
+
+
+def test_a_frame_longer_than_any_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forged length must not make a reader take all of the memory."""
+    write(tmp_path, "a", "b" * 3000)
+    monkeypatch.setattr(frames, "MAX_BODY_BYTES", 2000)
+    monkeypatch.setattr(cursor, "WINDOW_BYTES", 1000)
+    with pytest.raises(LogCorruptError, match="no frame has a body of") as refused:
+        list(read(tmp_path))
+    assert refused.value.seq == 1
 
 
 def test_a_cut_off_end_is_refused_if_it_was_acknowledged(tmp_path: Path) -> None:
