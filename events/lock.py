@@ -24,6 +24,7 @@ class Lock:
     def __init__(self, path: Path) -> None:
         self.epoch = 0
         self._path = path
+        self._name = str(path)
         self._fd = -1
         self._file = (0, 0)
         self._signature = b""
@@ -36,11 +37,11 @@ class Lock:
     def is_ours(self) -> bool:
         """Whether the file is still the one that was locked, and signed by nobody else since."""
         try:
-            there = os.stat(self._path)
-            signature = os.pread(self._fd, _MAX_BYTES, 0)
+            there = os.stat(self._name)
+            signature = os.pread(self._fd, len(self._signature) + 1, 0)
         except OSError:
             return False
-        return (there.st_dev, there.st_ino) == self._file and signature == self._signature
+        return signature == self._signature and (there.st_dev, there.st_ino) == self._file
 
     def exceed(self, epoch: int) -> None:
         """Be a later writer than ``epoch``, that of the last writer whose work there is."""

@@ -23,7 +23,7 @@ from events.vocabulary import LogRepaired, Record, RunInterrupted
 from scripts import log
 from scripts.records.lines import as_text
 from tests.support.cli import command
-from tests.support.logs import last_segment
+from tests.support.logs import last_segment, write
 from tests.support.runs import begin, campaign, ticking
 
 DOCS = Path(__file__).parents[2] / "docs" / "log.md"
@@ -304,6 +304,28 @@ def test_an_import_is_the_same_run_to_the_byte(
     assert verified(out, capsys, "--head", read_head(recorded))[0] == 0
     with EventLog.open(out, ticking()) as writer:
         assert writer.repaired is None
+
+
+@pytest.mark.parametrize("n_last", [0, 2])
+def test_an_import_keeps_who_wrote_and_sealed_what(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_last: int
+) -> None:
+    """Even after a crash between a seal and the next segment."""
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(segments, "MAX_RECORDS", 3)
+    run, tables, out = (tmp_path / name for name in ("run", "tables", "out"))
+    for texts in ("ab", "cdef", "", "ghi"):
+        write(run, *texts)
+    write(run, *"jk"[:n_last], "l")
+    if n_last == 0:
+        last_segment(run).unlink()
+        (run / "acknowledged").unlink()
+
+    assert log.main(["export", str(run), "--parquet", str(tables)]) == 0
+    assert log.main(["import", str(tables), "--out", str(out)]) == 0
+
+    logs = [{p.name: p.read_bytes() for p in (run / "log").iterdir()} for run in (out, run)]
+    assert logs[0] == logs[1]
 
 
 def test_an_existing_run_is_not_imported_over(
