@@ -1,6 +1,5 @@
 """Small logs for tests, and disks that fail as told."""
 
-import errno
 import os
 from pathlib import Path
 
@@ -77,6 +76,3 @@ def arm(disk: FaultyDisk, code: int) -> None:
     """Let the next write take 7 bytes and the one after it fail."""
     disk.taken = 0
     disk.fail_write = OSError(code, os.strerror(code))
-
-
-IO_ERROR = OSError(errno.EIO, "I/O error")
