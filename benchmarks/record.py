@@ -28,8 +28,9 @@ from pydantic import TypeAdapter
 from benchmarks.histories import long_run, write
 from benchmarks.stores import Eventsourcing, Kernelwright, Raw, Sqlite, Store, texts
 from events.blobs import Blobs
-from events.log import LOG_NAME, Entry, EventLog, batches, read, read_head
+from events.log import Entry, EventLog, batches, read, read_head
 from events.projections.state import State, replay
+from events.segments import segment_path, segments_of
 from events.vocabulary import Record, RunInterrupted
 from tests.support.runs import begin, campaign
 
@@ -152,7 +153,7 @@ def replays(folder: Path, args: argparse.Namespace) -> Iterator[Row]:
     library.close()
     if states[0].digest() != states[1].digest():
         raise SystemExit("the two stores replay to different states: no comparison")
-    size = (run / LOG_NAME).stat().st_size / 1e6
+    size = sum(segment_path(run, n).stat().st_size for n in segments_of(run)) / 1e6
     yield Row(f"{n:,} events, {size:.0f} MB: checksums and chain only, CPU s", f"{heads:.2f}")
     yield Row("  and decoded, every field validated, CPU s", f"{reads:.2f}")
     yield Row("  and folded into all projections, CPU s", f"{whole:.2f}")

@@ -1,16 +1,21 @@
 """Verify a whole run: the log, every record in it, and every blob that a record names."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from events import codec
 from events.blob_damage import survey_blobs
 from events.blob_names import blobs_of
 from events.blobs import Blobs
+from events.cursor import Cursor
 from events.errors import LogCorruptError, LogSchemaError
-from events.frames import FILE_HEADER_BYTES, Position
+from events.frames import Frame, Position
 from events.pruned import Pruned
-from events.reading import batches, read_start, torn_tail
-from events.vocabulary import Sha
+from events.reading import torn_tail
+from events.sealing import Root
+from events.segments import Seal
+from events.vocabulary import Record, Sha
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,7 @@ class Damage:
     """A place of a run that is not what was written."""
 
     file: Path
+    """A segment, or a pack of blobs; the folder of the blobs for one that is in no pack."""
     offset: int
     """Byte of the file at which the damaged batch, blob or part of a pack begins."""
     seq: int
@@ -66,24 +72,61 @@ def survey(run: Path, head: str | None = None) -> Survey:
         LogMissingError: there is no log.
     """
     blobs = Blobs(run)
-    named: dict[Sha, int] = {}
     pruned = Pruned(blobs.get)
-    found = Survey(Position(b"", FILE_HEADER_BYTES, 0, b""), pruned=pruned.by)
+    reader = _Reader(run, pruned, head)
+    found = reader.found
     try:
-        found.end = read_start(run)
-        found.noted = 0 if found.head == head else None
-        for frame, records in batches(run):
-            for record in records:
-                pruned.apply(record)
-                for sha in blobs_of(record.event):
-                    named.setdefault(sha, record.seq)
-            found.end = frame.end
-            found.noted = found.end.seq if found.head == head else found.noted
+        reader.read()
     except (LogCorruptError, LogSchemaError) as e:
         found.damage.append(Damage(e.path, e.offset, e.seq, e.reason))
     else:
         found.torn_bytes = len(torn_tail(run, found.end))
-    its = survey_blobs(blobs, named, pruned.by)
+    its = survey_blobs(blobs, reader.named, pruned.by)
     found.n_blobs, found.unpruned, found.orphans = its.n_intact, its.unpruned, its.orphans
     found.damage[:0] = [Damage(*bad) for bad in its.bad]
     return found
+
+
+class _Reader:
+    """Goes through the log of a run and notes what a survey tells of it."""
+
+    def __init__(self, run: Path, pruned: Pruned, head: str | None) -> None:
+        self.named: dict[Sha, int] = {}
+        self.found = Survey(_NOWHERE, pruned=pruned.by)
+        self._run = run
+        self._pruned = pruned
+        self._head = bytes.fromhex(head or "")
+        self._root = Root()
+
+    def read(self) -> None:
+        cursor = Cursor(self._run)
+        self._reach(cursor.at)
+        for step in cursor.steps():
+            self._reach(step.start)
+            if isinstance(step, Frame):
+                self._take_in(step, codec.decode(cursor.path, step))
+            else:
+                self._check(cursor.path, step)
+            self._reach(step.end)
+        self._reach(cursor.at)
+
+    def _reach(self, at: Position) -> None:
+        self.found.end = at
+        if at.chain == self._head:
+            self.found.noted = at.seq
+
+    def _take_in(self, frame: Frame, records: Sequence[Record]) -> None:
+        self._root.add(records)
+        for record in records:
+            self._pruned.apply(record)
+            for sha in blobs_of(record.event):
+                self.named.setdefault(sha, record.seq)
+
+    def _check(self, path: Path, seal: Seal) -> None:
+        if self._root.contents(seal.contents.digest) != seal.contents:
+            reason = "the seal is not that of the blobs that the records name"
+            raise LogCorruptError(path, seal.start.offset, seal.start.seq, reason)
+        self._root = Root()
+
+
+_NOWHERE = Position(b"", 0, 0, 0, b"", 0)

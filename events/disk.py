@@ -3,6 +3,18 @@
 import os
 from pathlib import Path
 
+SPARE_STEP = 1 << 16
+MAX_SPARE_BYTES = 1 << 22
+
+
+def spare(n_bytes: int, least: int = 0) -> int:
+    """How many zeros a writer puts behind a file of ``n_bytes`` when it has to grow it.
+
+    An append into them changes no length, so that its sync spares the file system a transaction.
+    A quarter of what there is, so that a short file stays short.
+    """
+    return min(max(n_bytes // 4, least), MAX_SPARE_BYTES) // SPARE_STEP * SPARE_STEP
+
 
 class Disk:
     """The file operations that can fail halfway; tests put a faulty disk in its place."""

@@ -1,16 +1,17 @@
-"""The layout of the log file: how batches of records become bytes and how bytes are checked.
+"""The layout of frames: how batches of records become bytes and how bytes are checked.
 
-A file is a header and frames, one frame per batch, all integers little endian:
+A segment is a header and frames, one frame per batch, and at last a seal; for header and seal see
+`events.segments`. All integers are little endian:
 
-    file header   magic 8 | format version u32 | log id 16 | crc32 of these u32
-    frame header  magic 4 | salt 4 | first seq u64 | records u32 | body bytes u32 | crc32(body) u32
-                  | chain 32 | crc32 of these u32
+    frame header  magic 4 | salt 4 | first seq u64 | epoch u32 | records u32 | body bytes u32
+                  | crc32(body) u32 | chain 32 | crc32 of these u32
     body          msgpack array of records
 
 The salt is the first bytes of the random log id, so that no other log's frame passes for one of
-ours. chain = sha256(previous chain, frame header before the chain, body); the first previous chain
-is the sha256 of the file header. The header has a checksum of its own, so that a damaged length
-cannot make the rest of the file look like a torn tail.
+ours. The epoch is the number of the writer. chain = sha256(previous chain, frame header before the
+chain, body); the first previous chain is the sha256 of the segment's header. The header has a
+checksum of its own, so that a damaged length cannot make the rest of the file look like a torn
+tail.
 """
 
 import hashlib
@@ -18,39 +19,34 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-from events.errors import LogCorruptError, LogSchemaError
-
-FORMAT = 1
-FILE_MAGIC = b"KWLOG\r\n\x1a"
 FRAME_MAGIC = b"KWfr"
-LOG_ID_BYTES = 16
 MAX_BODY_BYTES = 1 << 28
+STALE = "it was written by a writer that had been replaced"
 
-_FILE_FIELDS = struct.Struct("<8sI16s")
-_FRAME_FIELDS = struct.Struct("<4s4sQIII")
-_FRAME = struct.Struct("<4s4sQIII32sI")
+_FIELDS = struct.Struct("<4s4sQIIII")
+_FRAME = struct.Struct("<4s4sQIIII32sI")
 _CRC = struct.Struct("<I")
-_CHAIN_BYTES = hashlib.sha256().digest_size
-FILE_HEADER_BYTES = _FILE_FIELDS.size + _CRC.size
-FRAME_HEADER_BYTES = _FRAME_FIELDS.size + _CHAIN_BYTES + _CRC.size
+FRAME_HEADER_BYTES = _FRAME.size
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(NamedTuple):
     """A place between two frames, with all that the next frame is checked against."""
 
     salt: bytes
+    segment: int
+    """Number of the first record of the segment, which names its file."""
     offset: int
+    """In that file."""
     seq: int
     """Of the next record; equally the number of records before."""
     chain: bytes
+    epoch: int
+    """Of the last writer before."""
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """A frame that passed every check."""
 
     start: Position
@@ -67,37 +63,14 @@ class Flaw:
     """A write that a crash cut off can look like this."""
 
 
-def file_header(log_id: bytes) -> bytes:
-    """Return the header of a new log with the random ``log_id`` (16 bytes)."""
-    return _sealed(_FILE_FIELDS.pack(FILE_MAGIC, FORMAT, log_id))
-
-
-def start(path: Path, header: bytes) -> Position:
-    """Check a file header and return the position of the first frame.
-
-    Raises:
-        LogCorruptError: it is not the header of a log.
-        LogSchemaError: the log has a format that is not known here.
-    """
-    if len(header) != FILE_HEADER_BYTES or not _is_sealed(header):
-        raise LogCorruptError(path, 0, 0, "the file header is damaged")
-    magic, version, log_id = _FILE_FIELDS.unpack_from(header)
-    if magic != FILE_MAGIC:
-        raise LogCorruptError(path, 0, 0, "the file is not a log")
-    if version != FORMAT:
-        raise LogSchemaError(path, 0, 0, f"unknown log format {version}")
-    chain = hashlib.sha256(header).digest()
-    return Position(log_id[:4], len(header), 0, chain)
-
-
-def pack(at: Position, body: bytes, n_records: int) -> tuple[bytes, Position]:
-    """Return the bytes of a frame to be written at ``at``, and the position after it."""
-    fields = _FRAME_FIELDS.pack(
-        FRAME_MAGIC, at.salt, at.seq, n_records, len(body), zlib.crc32(body)
-    )
+def pack(at: Position, body: bytes, n_records: int, epoch: int) -> tuple[bytes, Position]:
+    """Return the bytes of a frame that writer ``epoch`` puts at ``at``, and the position after."""
+    n_bytes = len(body)
+    fields = _FIELDS.pack(FRAME_MAGIC, at.salt, at.seq, epoch, n_records, n_bytes, zlib.crc32(body))
     chain = _chained(at.chain, fields, body)
-    data = _sealed(fields + chain) + body
-    return data, Position(at.salt, at.offset + len(data), at.seq + n_records, chain)
+    end = at.offset + FRAME_HEADER_BYTES + n_bytes
+    data = with_crc(fields + chain) + body
+    return data, Position(at.salt, at.segment, end, at.seq + n_records, chain, epoch)
 
 
 def take(at: Position, read: Callable[[int], bytes]) -> Frame | Flaw:
@@ -113,14 +86,18 @@ def take(at: Position, read: Callable[[int], bytes]) -> Frame | Flaw:
     header = read(FRAME_HEADER_BYTES)
     if not _is_frame_header(header, at.salt):
         return Flaw("the frame header is damaged", tearable=True)
-    _, _, seq, n_records, n_bytes, crc = _FRAME_FIELDS.unpack_from(header)
+    _, _, seq, epoch, n_records, n_bytes, crc = _FIELDS.unpack_from(header)
     if seq != at.seq:
         story = "records are missing" if seq > at.seq else "records are repeated or out of order"
         return Flaw(f"the frame begins with record {seq}: {story}", tearable=False)
+    if epoch < at.epoch:
+        return Flaw(STALE, tearable=False)
+    if n_bytes > MAX_BODY_BYTES:
+        return Flaw(f"no frame has a body of {n_bytes} bytes", tearable=False)
     body = read(n_bytes)
     if len(body) != n_bytes or zlib.crc32(body) != crc:
         return Flaw("the checksum of the frame's body does not match", tearable=True)
-    data, end = pack(at, body, n_records)
+    data, end = pack(at, body, n_records, epoch)
     if data[:FRAME_HEADER_BYTES] != header:
         return Flaw("the hash chain to the records before is broken", tearable=False)
     return Frame(at, end, body)
@@ -135,49 +112,69 @@ def walk(data: bytes, at: Position) -> Iterator[Frame]:
     """
     start = at
     for step in _steps(data, at):
-        end = Position(at.salt, at.offset + step.stop, step.seq, step.chain)
+        end = _after(at, step)
         yield Frame(start, end, data[step.place + FRAME_HEADER_BYTES : step.stop])
         start = end
 
 
 def last(data: bytes, at: Position) -> Iterator[Frame]:
     """The last of the frames that `walk` finds, if any, in a third of its time."""
-    before = _Step(0, 0, at.seq, at.chain)
+    before = _Step(0, 0, at.seq, at.chain, at.epoch)
     found: _Step | None = None
     for step in _steps(data, at):
         before, found = found or before, step
     if found:
-        start = Position(at.salt, at.offset + found.place, before.seq, before.chain)
-        end = Position(at.salt, at.offset + found.stop, found.seq, found.chain)
-        yield Frame(start, end, data[found.place + FRAME_HEADER_BYTES : found.stop])
+        body = data[found.place + FRAME_HEADER_BYTES : found.stop]
+        yield Frame(_after(at, before), _after(at, found), body)
+
+
+def skim(data: bytes, at: Position) -> Iterator[Frame]:
+    """As `walk`, over a whole file that is known to be as it was written: reads headers only."""
+    start = at
+    while start.offset + FRAME_HEADER_BYTES <= len(data):
+        magic, _, seq, epoch, n, n_bytes, _, chain, _ = _FRAME.unpack_from(data, start.offset)
+        begin = start.offset + FRAME_HEADER_BYTES
+        stop = begin + n_bytes
+        if magic != FRAME_MAGIC or stop > len(data):
+            return
+        end = Position(at.salt, at.segment, stop, seq + n, chain, epoch)
+        yield Frame(start, end, data[begin:stop])
+        start = end
 
 
 class _Step(NamedTuple):
-    """A valid frame among bytes: where it begins and ends there, and seq and chain after it."""
+    """A valid frame among bytes: where it begins and ends there, and what is so after it."""
 
     place: int
     stop: int
     seq: int
     chain: bytes
+    epoch: int
+
+
+def _after(at: Position, step: _Step) -> Position:
+    """The position after a step among bytes that begin at ``at``."""
+    offset = at.offset + step.stop
+    return Position(at.salt, at.segment, offset, step.seq, step.chain, step.epoch)
 
 
 def _steps(data: bytes, at: Position) -> Iterator[_Step]:
     """Check as `take` does, without its words for what is wrong."""
-    place, seq, chain = 0, at.seq, at.chain
+    place, seq, chain, writer = 0, at.seq, at.chain, at.epoch
     while place + FRAME_HEADER_BYTES <= len(data):
-        magic, salt, first, n_records, n_bytes, crc, found, seal = _FRAME.unpack_from(data, place)
-        if magic != FRAME_MAGIC or salt != at.salt or first != seq:
+        magic, salt, first, epoch, n, n_bytes, crc, found, check = _FRAME.unpack_from(data, place)
+        if magic != FRAME_MAGIC or salt != at.salt or first != seq or epoch < writer:
             return
         begin = place + FRAME_HEADER_BYTES
         stop = begin + n_bytes
-        if stop > len(data) or zlib.crc32(data[place : begin - _CRC.size]) != seal:
+        if stop > len(data) or zlib.crc32(data[place : begin - _CRC.size]) != check:
             return
         body = data[begin:stop]
-        chain = _chained(chain, data[place : place + _FRAME_FIELDS.size], body)
+        chain = _chained(chain, data[place : place + _FIELDS.size], body)
         if zlib.crc32(body) != crc or chain != found:
             return
-        seq += n_records
-        yield _Step(place, stop, seq, chain)
+        seq, writer = seq + n, epoch
+        yield _Step(place, stop, seq, chain, epoch)
         place = stop
 
 
@@ -190,27 +187,29 @@ def has_later_frame(rest: bytes, at: Position) -> bool:
     found = rest.find(mark, 1)
     while found >= 0:
         header = rest[found : found + FRAME_HEADER_BYTES]
-        if _is_frame_header(header, at.salt) and _FRAME_FIELDS.unpack_from(header)[2] >= at.seq:
+        if _is_frame_header(header, at.salt) and _FIELDS.unpack_from(header)[2] >= at.seq:
             return True
         found = rest.find(mark, found + 1)
     return False
+
+
+def with_crc(fields: bytes) -> bytes:
+    """Return ``fields`` with their checksum behind them."""
+    return fields + _CRC.pack(zlib.crc32(fields))
+
+
+def has_crc(data: bytes) -> bool:
+    """Whether ``data`` ends with the checksum of what is before it."""
+    return with_crc(data[: -_CRC.size]) == data
 
 
 def _chained(chain: bytes, fields: bytes, body: bytes) -> bytes:
     return hashlib.sha256(chain + fields + body).digest()
 
 
-def _sealed(fields: bytes) -> bytes:
-    return fields + _CRC.pack(zlib.crc32(fields))
-
-
-def _is_sealed(header: bytes) -> bool:
-    return _sealed(header[: -_CRC.size]) == header
-
-
 def _is_frame_header(header: bytes, salt: bytes) -> bool:
     return (
         len(header) == FRAME_HEADER_BYTES
         and header.startswith(FRAME_MAGIC + salt)
-        and _is_sealed(header)
+        and has_crc(header)
     )

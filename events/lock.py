@@ -1,4 +1,4 @@
-"""One writer a run: the lock that the writer of a log holds."""
+"""One writer a run: the lock that the writer of a log holds, and how it knows that it lost it."""
 
 import errno
 import json
@@ -11,34 +11,54 @@ from typing import Self
 from events.errors import LogBusyError
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_MAX_BYTES = 4096
 
 
 class Lock:
-    """An exclusive lock that ends with its process, whoever that process has forked."""
+    """An exclusive lock that ends with its process, whoever that process has forked.
+
+    Attributes:
+        epoch: number of this writer, higher than that of any writer whose name the file held.
+    """
 
     def __init__(self, path: Path) -> None:
+        self.epoch = 0
         self._path = path
+        self._name = str(path)
         self._fd = -1
+        self._file = (0, 0)
+        self._signature = b""
 
     @property
     def held(self) -> bool:
-        """Whether this very process holds it."""
+        """Whether this very process took it and has not let go."""
         return self._fd >= 0
 
-    def __enter__(self) -> Self:
-        import fcntl  # not everywhere, and readers do without
-
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+    def is_ours(self) -> bool:
+        """Whether the file is still the one that was locked, and signed by nobody else since."""
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as e:
-            owner = os.pread(self._fd, 4096, 0)
+            there = os.stat(self._name)
+            signature = os.pread(self._fd, len(self._signature) + 1, 0)
+        except OSError:
+            return False
+        return signature == self._signature and (there.st_dev, there.st_ino) == self._file
+
+    def exceed(self, epoch: int) -> None:
+        """Be a later writer than ``epoch``, that of the last writer whose work there is."""
+        if self.epoch <= epoch:
+            self._sign(epoch + 1)
+
+    def __enter__(self) -> Self:
+        owner = self._take()
+        while not self._is_at_path():  # somebody has put another file there meanwhile
             self.drop()
-            if e.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                raise LogBusyError(self._path, _owner_name(owner)) from None
-            raise
+            owner = self._take()
         _HELD.add(self)
-        self._sign()
+        try:
+            self._sign(1 + _epoch(owner))
+        except OSError:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -51,12 +71,46 @@ class Lock:
             os.close(self._fd)
             self._fd = -1
 
-    def _sign(self) -> None:
+    def _take(self) -> bytes:
+        """Lock the file at the path; return what its last owner wrote into it."""
+        import fcntl  # not everywhere, and readers do without
+
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as e:
+            owner = os.pread(self._fd, _MAX_BYTES, 0)
+            self.drop()
+            if e.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise LogBusyError(self._path, _owner_name(owner)) from None
+            raise
+        opened = os.fstat(self._fd)
+        self._file = (opened.st_dev, opened.st_ino)
+        return os.pread(self._fd, _MAX_BYTES, 0)
+
+    def _is_at_path(self) -> bool:
+        with suppress(FileNotFoundError):
+            there = os.stat(self._path)
+            return (there.st_dev, there.st_ino) == self._file
+        return False
+
+    def _sign(self, epoch: int) -> None:
         boot = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
-        owner = {"pid": os.getpid(), "host": platform.node(), "boot": boot}
-        with suppress(OSError):  # for people only
-            os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, json.dumps(owner).encode(), 0)
+        owner = {"pid": os.getpid(), "host": platform.node(), "boot": boot, "epoch": epoch}
+        signature = json.dumps(owner).encode()
+        if os.pwrite(self._fd, signature, 0) != len(signature):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+        os.ftruncate(self._fd, len(signature))
+        self.epoch, self._signature = epoch, signature
+
+
+def _epoch(signature: bytes) -> int:
+    """The epoch of the one who signed; 0 if that cannot be read."""
+    try:
+        epoch = json.loads(signature)["epoch"]
+    except (ValueError, KeyError, TypeError):
+        return 0
+    return epoch if isinstance(epoch, int) and 0 <= epoch < 1 << 31 else 0
 
 
 def _owner_name(signature: bytes) -> str:

@@ -2,57 +2,45 @@
 
 Files in the run folder:
 
-    events.log     the records, in the layout of `events.frames`
-    acknowledged   how far the log was durable when an append last returned; written after the
-                   log and never synced, so it may lag behind, and if it is unreadable it says
-                   nothing. It tells a torn tail from a cut-off or damaged end.
+    log/           the records, in segments; see `events.segments`
+    acknowledged   how far the log was durable when an append last returned; see `events.watermark`
     LOCK           held by the writer
 """
 
-import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from threading import Lock as Mutex
+from typing import Self, TypeAlias
 
 from events import codec, frames
-from events.blobs import Blobs
 from events.disk import DISK, Disk
-from events.errors import LogCorruptError, LogWriteError
-from events.frames import Frame, Position
-from events.lock import Lock
+from events.errors import LogError, LogWriteError
+from events.frames import Position
 from events.reading import (
-    LOG_NAME,
-    MARK_BYTES,
-    MARK_NAME,
     batches,
-    last_frame,
-    mark_bytes,
     read,
     read_all,
     read_head,
-    read_mark,
     read_start,
-    spare_bytes,
-    torn_tail,
 )
-from events.vocabulary import AnyEvent, LogRepaired, Record
+from events.segments import holds_log
+from events.together import Call, Together
+from events.vocabulary import AnyEvent, Record
+from events.writer import LOCK_NAME, Writer
 
 __all__ = [
     "LOCK_NAME",
-    "LOG_NAME",
-    "MARK_NAME",
     "Entry",
     "EventLog",
     "batches",
+    "holds_log",
     "read",
     "read_all",
     "read_head",
     "read_start",
 ]
-
-LOCK_NAME = "LOCK"
 
 
 @dataclass(frozen=True)
@@ -64,8 +52,15 @@ class Entry:
     because: tuple[int, ...] = ()
 
 
+_Append: TypeAlias = Call[Sequence[Entry], tuple[Record, ...]]
+
+
+class _UnrecordableError(Exception):
+    """Some event of a batch cannot be written down."""
+
+
 class EventLog:
-    """The log of one run, open for writing by one thread of one process.
+    """The log of one run, open for writing by the threads of one process.
 
     Attributes:
         repaired: what the caller must append first if a crash tore the end of the log, else
@@ -74,25 +69,11 @@ class EventLog:
     """
 
     def __init__(self, run: Path, clock: Callable[[], int], disk: Disk) -> None:
-        self.repaired: LogRepaired | None = None
-        self._path = run / LOG_NAME
         self._clock = clock
-        self._disk = disk
-        self._failure: str | None = None
-        with ExitStack() as resources:
-            self._lock = resources.enter_context(Lock(run / LOCK_NAME))
-            _create_files(run, disk)
-            self._fd = _open_fd(self._path, resources)
-            self._mark_fd = _open_fd(run / MARK_NAME, resources)
-            self._at, last = last_frame(run)
-            self._size = os.fstat(self._fd).st_size
-            if last and not _is_acknowledged(run, last.end):
-                self._settle(last)
-            if self._size > self._at.offset and (torn := torn_tail(run, self._at)):
-                sha = Blobs(run, disk).put(torn)
-                self.repaired = LogRepaired(offset=self._at.offset, n_bytes=len(torn), sha=sha)
-            self._torn = self.repaired is not None
-            self._resources = resources.pop_all()
+        self._writer = Writer(run, disk)
+        self.repaired = self._writer.repaired
+        self._writing = Mutex()
+        self._together = Together(self._append_all)
 
     @classmethod
     def open(cls, run: Path, clock: Callable[[], int], disk: Disk = DISK) -> "EventLog":
@@ -105,7 +86,8 @@ class EventLog:
 
         Raises:
             LogBusyError: another writer has it.
-            LogCorruptError: it is damaged other than by a crash; nothing was changed.
+            LogCorruptError: it is damaged other than by a crash, as far as headers, seals and the
+                last segment show; nothing was changed.
             LogSchemaError: it has a format that is not known here.
             LogWriteError: the disk is full or failing.
         """
@@ -118,33 +100,34 @@ class EventLog:
     @property
     def head(self) -> str:
         """Chain hash of everything appended so far, hex."""
-        return self._at.chain.hex()
+        return self._writer.at.chain.hex()
 
     def append(self, entries: Sequence[Entry]) -> tuple[Record, ...]:
         """Append a batch: all of it is durable on return, or none of it is in the log.
+
+        Threads that call it while another one's batch is being written share the next write.
 
         Returns:
             The records exactly as a reader will get them.
 
         Raises:
             LogWriteError: an entry cannot be recorded (the log goes on), or the disk is full or
-                failing (this and every later append fails; what was acknowledged is safe).
+                failing or another writer has taken over (this and every later append fails; what
+                was acknowledged is safe).
+            LogCorruptError: the full segment cannot be read back.
         """
         if not entries:
             return ()
-        self._check_usable()
-        data, end, records = self._prepare(entries)
-        self._write(data, end)
-        self._at = end
-        self._acknowledge()
-        return records
+        if not self._writer.lock.held:
+            reason = self._writer.failure or "a forked process does not inherit the log"
+            raise self._error(reason)
+        return self._together(entries)
 
     def close(self) -> None:
         """Release the log, without its spare; closing twice is harmless."""
-        if self._failure is None and self._lock.held:
-            self._take_back()
-        self._failure = self._failure or "the log is closed"
-        self._resources.close()
+        # In a forked child the parent's other threads will never release the mutex.
+        with self._writing if self._writer.lock.held else nullcontext():
+            self._writer.close()
 
     def __enter__(self) -> Self:
         return self
@@ -152,103 +135,46 @@ class EventLog:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _check_usable(self) -> None:
-        if self._failure:
-            raise LogWriteError(self._path, self._failure)
-        if not self._lock.held:
-            raise LogWriteError(self._path, "a forked process does not inherit the log")
+    def _append_all(self, calls: Sequence[_Append]) -> None:
+        """Append the batches of all calls as one frame, or one by one if that cannot be."""
+        try:
+            with self._writing:
+                self._answer(calls)
+        except _UnrecordableError as e:
+            if len(calls) > 1:
+                for call in calls:
+                    self._append_all([call])
+            else:
+                calls[0].error = self._error(f"an event cannot be recorded ({e})")
+        except LogError as e:
+            for call in calls:
+                call.error = e
+        finally:
+            for call in calls:
+                if not call.is_done:
+                    call.error = self._error("the append was interrupted")
+
+    def _answer(self, calls: Sequence[_Append]) -> None:
+        self._writer.make_ready()
+        data, end, records = self._prepare([entry for call in calls for entry in call.given])
+        self._writer.write(data, end)
+        for call in calls:
+            call.answer, records = records[: len(call.given)], records[len(call.given) :]
 
     def _prepare(self, entries: Sequence[Entry]) -> tuple[bytes, Position, tuple[Record, ...]]:
         """Validate and encode a batch, so that nothing unreadable is ever written."""
-        now = self._clock()
+        now, at = self._clock(), self._writer.at
         try:
             body, records = codec.pack(
                 [
                     Record(seq, now, e.actor, e.event, e.because)
-                    for seq, e in enumerate(entries, start=self._at.seq)
+                    for seq, e in enumerate(entries, start=at.seq)
                 ]
             )
-            data, end = frames.pack(self._at, body, len(entries))
+            data, end = frames.pack(at, body, len(entries), self._writer.lock.epoch)
         except ValueError as e:
-            raise LogWriteError(self._path, f"an event cannot be recorded ({e})") from e
+            raise _UnrecordableError(str(e)) from e
         return data, end, records
 
-    def _write(self, data: bytes, end: Position) -> None:
-        """Write a frame over whatever follows the last one, and make it durable."""
-        self._failure = "an earlier append was interrupted"  # until this one is through
-        try:
-            self._put(data, end)
-        except OSError as e:
-            self._take_back()
-            self._fail(f"the write failed ({e})", e)
-        try:
-            self._disk.sync(self._fd)
-        except OSError as e:
-            # The kernel may have dropped the pages: asking again could succeed and mean nothing.
-            self._fail(f"the disk did not confirm the write ({e})", e)
-        self._failure, self._torn = None, False
-
-    def _put(self, data: bytes, end: Position) -> None:
-        """Write a frame into the spare, or with a new spare, or in the place of a torn one."""
-        if end.offset > self._size and not self._torn:
-            data += bytes(spare_bytes(end.offset))
-        self._disk.write_all(self._fd, data, self._at.offset)
-        if self._torn and self._size > end.offset:
-            self._disk.truncate(self._fd, end.offset)
-            self._size = end.offset
-        self._size = max(self._size, self._at.offset + len(data))
-
-    def _take_back(self) -> None:
-        """Cut off what follows the last frame, as well as the disk allows.
-
-        That is the spare, or half a frame. If half a frame stays behind, it is a torn tail, which
-        the next open reports; so a torn tail that is not reported yet is left there.
-        """
-        if not self._torn:
-            with suppress(OSError):
-                self._disk.truncate(self._fd, self._at.offset)
-
-    def _fail(self, reason: str, cause: OSError) -> None:
-        self._failure = f"an earlier append failed: {reason}"
-        raise LogWriteError(self._path, reason) from cause
-
-    def _settle(self, last: Frame) -> None:
-        """Write an unacknowledged frame again: after a failed sync it may be in memory only."""
-        data, _ = frames.pack(last.start, last.body, last.end.seq - last.start.seq)
-        self._disk.write_all(self._fd, data, last.start.offset)
-        self._disk.sync(self._fd)
-        self._acknowledge()
-
-    def _acknowledge(self) -> None:
-        """Note how far the log is durable; advisory, so a failure to write it is none."""
-        data = mark_bytes(self._at.salt, self._at.seq, self._at.offset)
-        with suppress(OSError):
-            self._disk.write(self._mark_fd, data, 0)
-
-
-def _is_acknowledged(run: Path, end: Position) -> bool:
-    mark = read_mark(run)
-    return mark is not None and mark.offset >= end.offset
-
-
-def _create_files(run: Path, disk: Disk) -> None:
-    """Create what the run folder lacks, with durable names.
-
-    Raises:
-        LogCorruptError: the log is gone, although records of it were acknowledged.
-    """
-    path, mark = run / LOG_NAME, run / MARK_NAME
-    if not path.exists():
-        if known := read_mark(run):
-            raise LogCorruptError(path, 0, 0, f"the file is gone, with {known.seq} records")
-        disk.create(path, frames.file_header(os.urandom(frames.LOG_ID_BYTES)))
-    if not mark.exists():
-        disk.create(mark, bytes(MARK_BYTES))  # full size now, so that no disk is full later
-    disk.sync_folder(run)
-    disk.sync_folder(run.parent)
-
-
-def _open_fd(path: Path, resources: ExitStack) -> int:
-    fd = os.open(path, os.O_RDWR)
-    resources.callback(os.close, fd)
-    return fd
+    def _error(self, reason: str) -> LogWriteError:
+        return LogWriteError(self._writer.path, reason)

@@ -7,10 +7,9 @@ from io import FileIO
 from pathlib import Path
 
 from events import packs
-from events.disk import Disk
+from events.disk import Disk, spare
 from events.errors import LogWriteError
 from events.pack_index import Last, PackIndex
-from events.reading import spare_bytes
 
 MAX_PACK_BYTES = 1 << 26
 """A pack that has as many takes no more blobs."""
@@ -120,7 +119,7 @@ class PackWriter:
     def _write(self, fd: int, at: int, data: bytes) -> None:
         """Write into the spare, or with a new spare behind."""
         if at + len(data) > os.fstat(fd).st_size:
-            data += bytes(spare_bytes(at + len(data)))
+            data += bytes(spare(at + len(data)))
         for k in range(0, len(data), MAX_UNSYNCED_BYTES):
             try:
                 self._disk.write_all(fd, data[k : k + MAX_UNSYNCED_BYTES], at + k)

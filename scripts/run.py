@@ -28,7 +28,7 @@ from actors.opening import first_event
 from decisions.address import DIRECTOR
 from decisions.policy import IN_FORCE
 from events.campaign import ROLES, Campaign
-from events.log import Entry, EventLog, read, read_head
+from events.log import Entry, EventLog, holds_log, read, read_head
 from events.projections.state import State, replay
 from events.pruned import KnownBlobs
 from events.vocabulary import Record, RunResumed, RunStarted
@@ -39,7 +39,6 @@ from scripts.progress import view
 from scripts.runs import (
     UNTRUSTED,
     UsageError,
-    holds_run,
     lease_file,
     new_folder,
     recorded,
@@ -133,7 +132,7 @@ def _wanted(what: Path, out: Path | None) -> tuple[Path | None, Campaign, list[R
         records, _ = recorded(what)
         return what, replay(records).begun.campaign, records
     campaign = load(what)
-    if out is None or not holds_run(out):
+    if out is None or not holds_log(out):
         if out is not None and out.exists() and not out.is_dir():
             raise UsageError(f"--out {out} is not a folder")
         return out, campaign, []

@@ -10,7 +10,7 @@ from functools import wraps
 from pathlib import Path
 
 from events.errors import LogBusyError, LogError, LogMissingError
-from events.log import LOG_NAME, read_all
+from events.log import read_all
 from events.projections.state import State
 from events.vocabulary import Record, RunStarted
 from scripts.campaign_file import CampaignError
@@ -76,11 +76,6 @@ def write(path: Path, data: bytes) -> None:
         if e.errno in DISK_ERRORS and path.is_file():
             path.unlink()
         raise
-
-
-def holds_run(folder: Path) -> bool:
-    """Whether a folder has a log."""
-    return (folder / LOG_NAME).is_file()
 
 
 def recorded(run: Path) -> tuple[list[Record], str]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from events.damage import Survey, survey
-from events.log import LOG_NAME
+from events.segments import SUFFIX, segment_name
 from scripts.plain import one_line
 from scripts.runs import FAILED, UsageError
 
@@ -38,7 +38,7 @@ def _difference(found: Survey, noted: str) -> str | None:
             f"the log is longer than when the head {noted} was noted: its first {found.noted} "
             f"records are those of then, {found.end.seq - found.noted} have been added since"
         )
-    if found.damage and found.damage[-1].file.name == LOG_NAME:
+    if found.damage and found.damage[-1].file.suffix == SUFFIX:
         return f"the head {noted} was not found before the damage"
     return (
         f"no place of this log has the head {noted}: either the log is shorter than when that was "
@@ -74,7 +74,8 @@ def _as_json(found: Survey, difference: str | None) -> dict[str, Any]:
     return {
         "whole": not found.damage,
         "records": found.end.seq,
-        "bytes": found.end.offset,
+        "segment": segment_name(found.end.segment),
+        "offset": found.end.offset,
         "head": found.head,
         "head_difference": difference,
         "records_under_noted_head": found.noted,

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 from events.disk import DISK
-from events.log import LOG_NAME
+from events.segments import segment_path
 from scripts.records.arrow import check_installed
 from scripts.records.copies import copy_blobs, make_new
 
@@ -16,7 +16,11 @@ def main(args: Namespace) -> int:
     rebuilt = rebuild(args.folder)
     make_new(args.out, "the run")
     n_blobs = copy_blobs(rebuilt.records, args.folder, args.out)
-    DISK.create(args.out / LOG_NAME, rebuilt.data)
+    folder = segment_path(args.out, 0).parent
+    folder.mkdir()
+    for first, data in rebuilt.segments.items():
+        DISK.create(segment_path(args.out, first), data)
+    DISK.sync_folder(folder)
     DISK.sync_folder(args.out)
     print(f"wrote {args.out}: {len(rebuilt.records)} records, {n_blobs} blobs")
     print(f"head {rebuilt.head}")

@@ -14,10 +14,10 @@ from decisions.address import OPERATOR
 from events.blob_names import named_by
 from events.blobs import Blobs
 from events.errors import LogMissingError
-from events.log import LOG_NAME, Entry, EventLog, read
+from events.log import Entry, EventLog, holds_log, read
 from events.pruned import listed, pruned
 from events.vocabulary import BlobKind, BlobsPruned, Record, RunFinished, Sha
-from scripts.runs import UsageError, holds_run
+from scripts.runs import UsageError
 
 ONLY_WHEN_FINISHED: frozenset[BlobKind] = frozenset({"source", "artifact"})
 """Kinds that a run needs to go on."""
@@ -25,8 +25,8 @@ ONLY_WHEN_FINISHED: frozenset[BlobKind] = frozenset({"source", "artifact"})
 
 def main(args: Namespace) -> int:
     """Prune, as the one writer of the run; a second writer is refused."""
-    if not holds_run(args.run):
-        raise LogMissingError(args.run / LOG_NAME)
+    if not holds_log(args.run):
+        raise LogMissingError(args.run)
     with EventLog.open(args.run, time.time_ns) as log:
         if log.repaired:
             log.append([Entry(log.repaired, OPERATOR)])

@@ -10,7 +10,8 @@ from events.blob_names import named_by
 from events.blobs import Blobs
 from events.codec import encode
 from events.errors import BlobCorruptError, BlobMissingError
-from events.log import LOG_NAME, read
+from events.log import read
+from events.segments import FOLDER
 from events.vocabulary import BlobKind, Record, Sha
 
 
@@ -94,9 +95,9 @@ def _blobs(amounts: dict[BlobKind, Amount]) -> Iterator[str]:
 
 
 def _folder(run: Path) -> Iterator[str]:
-    log, blobs = (run / LOG_NAME).stat().st_size, _size(run / "blobs")
+    log, blobs = _size(run / FOLDER), _size(run / "blobs")
     other = _size(run) - log - blobs
-    yield f"{LOG_NAME:<33}{log:>14,}"
+    yield f"{'log/':<33}{log:>14,}"
     yield f"{'blobs/':<33}{blobs:>14,}"
     yield f"{'other files':<33}{other:>14,}"
 

@@ -1,12 +1,13 @@
 """Write the log of a run as Parquet tables.
 
 ``records.parquet`` holds every record, its event as JSON, and all else that is needed to make the
-same log again: the batch of each record, and in its metadata the log's file header and head.
+same log again: the batch of each record and its writer's epoch, and in its metadata the log's id,
+how it is divided into segments, and its head.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,14 +15,18 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from events import codec, frames
-from events.log import LOG_NAME, batches, read_start
+from events import codec
+from events.cursor import Cursor
+from events.frames import Frame
+from events.segments import HEADER_BYTES
 from events.vocabulary import Record
+from scripts.records.again import Again, Part
 from scripts.records.columns import Column, column, columns
 from scripts.records.kinds import MODELS
 
 RECORDS = "records"
-HEADER = "kernelwright.log_header"
+LOG_ID = "kernelwright.log_id"
+PARTS = "kernelwright.segments"
 HEAD = "kernelwright.head"
 CHUNK = 20_000
 """Records per row group."""
@@ -35,6 +40,7 @@ COMMON: Mapping[str, Column] = {
 """The first columns of every table."""
 WHOLE: Mapping[str, Column] = {
     **COMMON, "kind": column(str), "event": column(str), "batch": column(int),
+    "epoch": column(int),
 }  # fmt: skip
 """Of `RECORDS`."""
 
@@ -54,16 +60,46 @@ def write_tables(run: Path, folder: Path) -> Written:
     Raises:
         LogError: there is no log, or it is damaged.
     """
-    at = read_start(run)
+    copy = _Copy(Cursor(run))
     with ExitStack() as stack:
         tables = _Tables(folder, stack)
-        for number, (_, records) in enumerate(batches(run)):
-            _, at = frames.pack(at, codec.encode(records), len(records))
-            tables.add(number, records)
-        with (run / LOG_NAME).open("rb") as file:
-            header = file.read(frames.FILE_HEADER_BYTES)
-        n_tables = tables.finish({HEADER: header.hex(), HEAD: at.chain.hex()})
-    return Written(at.seq, n_tables, at.chain.hex())
+        for number, (records, epoch) in enumerate(copy.batches()):
+            tables.add(number, epoch, records)
+        n_tables = tables.finish(copy.about())
+    return Written(copy.again.at.seq, n_tables, copy.again.at.chain.hex())
+
+
+class _Copy:
+    """Makes the log again that an import of the tables will make, as it is read."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self._parts: list[Part] = []
+        self.again = Again(cursor.header.log_id, lambda segment, data: None)
+
+    def batches(self) -> Iterator[tuple[tuple[Record, ...], int]]:
+        """Iterate over the batches, each with the epoch of its writer."""
+        for step in self._cursor.steps():
+            epoch = step.end.epoch
+            if step.start.offset == HEADER_BYTES:
+                self._begin()
+            if isinstance(step, Frame):
+                yield self.again.add(codec.decode(self._cursor.path, step), epoch), epoch
+            else:
+                self.again.seal(epoch)
+                self._parts[-1] = self._parts[-1]._replace(sealed_by=epoch)
+        if self._cursor.at.offset == HEADER_BYTES:
+            self._begin()
+
+    def about(self) -> dict[str, str]:
+        """What an import needs beside the records."""
+        log_id, head = self._cursor.header.log_id, self.again.at.chain
+        return {LOG_ID: log_id.hex(), PARTS: json.dumps(self._parts), HEAD: head.hex()}
+
+    def _begin(self) -> None:
+        epoch = self._cursor.header.epoch
+        self._parts.append(Part(self.again.at.seq, epoch, None))
+        self.again.begin(epoch)
 
 
 class _Tables:
@@ -76,8 +112,8 @@ class _Tables:
         # Opened first, and so closed last: an export that was broken off has no list of records.
         self._writers: dict[str, pq.ParquetWriter] = {RECORDS: self._open(RECORDS)}
 
-    def add(self, number: int, records: Sequence[Record]) -> None:
-        """Take the records of a batch."""
+    def add(self, number: int, epoch: int, records: Sequence[Record]) -> None:
+        """Take the records of a batch of writer ``epoch``."""
         for record in records:
             event = record.event.model_dump(mode="json")
             kind = event.pop("kind")
@@ -87,7 +123,8 @@ class _Tables:
                 "actor": record.actor,
                 "because": record.because,
             }
-            whole = {"kind": kind, "event": json.dumps(event), "batch": number}
+            batch = {"batch": number, "epoch": epoch}
+            whole = {"kind": kind, "event": json.dumps(event), **batch}
             self._rows[RECORDS].append({**common, **whole})
             self._rows[kind].append({**common, **event})
         if len(self._rows[RECORDS]) >= CHUNK:

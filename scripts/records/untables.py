@@ -1,8 +1,9 @@
 """Make the log of a run again from ``records.parquet``, to the byte."""
 
 import json
-from collections.abc import Iterator
-from itertools import groupby
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby, zip_longest
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,17 +11,18 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from events import codec, frames
+from events import codec
 from events.vocabulary import Record
-from scripts.records.tables import HEAD, HEADER, RECORDS, WHOLE
+from scripts.records.again import Again, Part
+from scripts.records.tables import HEAD, LOG_ID, PARTS, RECORDS, WHOLE
 from scripts.runs import UsageError
 
 
 class Rebuilt(NamedTuple):
     """A log that was made again."""
 
-    data: bytes
-    """Of the log file."""
+    segments: dict[int, bytes]
+    """By the number of the first record."""
     records: list[Record]
     head: str
 
@@ -37,7 +39,8 @@ def rebuild(folder: Path) -> Rebuilt:
     try:
         with pq.ParquetFile(path) as file:
             about = {k.decode(): v.decode() for k, v in (file.metadata.metadata or {}).items()}
-            rebuilt = _encoded(path, bytes.fromhex(about[HEADER]), _rows(file))
+            parts = [Part._make(part) for part in json.loads(about[PARTS])]
+            rebuilt = _encoded(bytes.fromhex(about[LOG_ID]), parts, _rows(file))
     except (pa.ArrowException, ValueError, KeyError, TypeError) as e:
         raise UsageError(f"{path} was not written by `log export`, or is damaged: {e}") from e
     if rebuilt.head != about[HEAD]:
@@ -48,15 +51,21 @@ def rebuild(folder: Path) -> Rebuilt:
     return rebuilt
 
 
-def _encoded(path: Path, header: bytes, rows: Iterator[dict[str, Any]]) -> Rebuilt:
-    at = frames.start(path, header)
-    parts, records = [header], list[Record]()
-    for _, batch in groupby(rows, itemgetter("batch")):
-        body, together = codec.pack([_values(row) for row in batch])
-        data, at = frames.pack(at, body, len(together))
-        records += together
-        parts.append(data)
-    return Rebuilt(b"".join(parts), records, at.chain.hex())
+def _encoded(log_id: bytes, parts: Sequence[Part], rows: Iterator[dict[str, Any]]) -> Rebuilt:
+    pieces: defaultdict[int, list[bytes]] = defaultdict(list)
+    again, records = Again(log_id, lambda first, data: pieces[first].append(data)), list[Record]()
+    batches = groupby(rows, itemgetter("batch", "epoch"))
+    for part, after in zip_longest(parts, parts[1:]):
+        again.begin(part.epoch)
+        while after is None or again.at.seq < after.first:
+            key, batch = next(batches, (None, ()))
+            if key is None:
+                break
+            records += again.add([_values(row) for row in batch], key[1])
+        if part.sealed_by is not None:
+            again.seal(part.sealed_by)
+    whole = {first: b"".join(data) for first, data in pieces.items()}
+    return Rebuilt(whole, records, again.at.chain.hex())
 
 
 def _values(row: dict[str, Any]) -> codec.Row:

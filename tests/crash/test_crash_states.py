@@ -1,8 +1,9 @@
 """Every state in which a power cut may leave the disk: nothing acknowledged lost, nothing refused.
 
-A disk notes each write, cut and sync of a run. Between any two of them the power may fail; then any
-mix of old and new 512-byte sectors of what was not synced is on the disk, with the old or the new
-length, and the mark is gone, old or new. A new process must go on from each of these states.
+A disk notes each write, cut, sync and new name of a run. Between any two of them the power may
+fail; then any mix of old and new 512-byte sectors of what was not synced is on the disk, with the
+old or the new length; a new segment is there or not; the mark is gone, old or new. A new process
+must go on from each of these states.
 """
 
 from collections.abc import Iterator
@@ -12,12 +13,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from events import reading
+from events import segments
 from events.errors import LogCorruptError
-from events.log import LOG_NAME, MARK_NAME, Entry, EventLog, batches, read
-from events.reading import read_mark
+from events.log import LOCK_NAME, Entry, EventLog, read
 from events.vocabulary import Record, RunInterrupted
+from events.watermark import MARK_NAME, read_mark
 from tests.support.crash_disk import QUICK, CrashDisk, Moment
+from tests.support.logs import last_segment
 
 MIN_STATES = 50_000
 
@@ -35,12 +37,13 @@ def append(log: EventLog, disk: CrashDisk, *entries: Entry) -> None:
 
 def tear(run: Path, n_bytes: int) -> None:
     """Leave a batch of which the first sectors are missing and the last ones are there."""
-    whole = (run / LOG_NAME).read_bytes()
+    path = last_segment(run)
+    whole = path.read_bytes()
     mark = (run / MARK_NAME).read_bytes()
     with EventLog.open(run, lambda: 0, QUICK) as log:
         log.append([entry(n_bytes, "t")])
-    torn = (run / LOG_NAME).read_bytes()[len(whole) + n_bytes // 2 :]
-    (run / LOG_NAME).write_bytes(whole + bytes(n_bytes // 2) + torn)
+    torn = path.read_bytes()[len(whole) + n_bytes // 2 :]
+    path.write_bytes(whole + bytes(n_bytes // 2) + torn)
     (run / MARK_NAME).write_bytes(mark)
 
 
@@ -77,22 +80,47 @@ def repaired(run: Path, lies: bool = False) -> CrashDisk:
     return disk
 
 
-RUNS = (grown, spared, repaired)
+def sealed(run: Path, lies: bool = False) -> CrashDisk:
+    """Segments of three records are sealed: in the middle of a process, and over a torn tail."""
+    disk = CrashDisk(run, lies=lies)
+    with EventLog.open(run, lambda: 0, disk) as log:
+        append(log, disk, entry(900, "k"), entry(5, "l"))
+        append(log, disk, entry(4700, "m"))
+        append(log, disk, entry(4900, "n"))
+        append(log, disk, entry(300, "o"), entry(0, "p"))
+    with last_segment(run).open("ab") as file:
+        file.write(b"torn" * 400)
+    disk.reload()
+    with EventLog.open(run, lambda: 0, disk) as log:
+        assert log.repaired
+        append(log, disk, Entry(log.repaired, "director"), entry(4400, "q"))
+    with EventLog.open(run, lambda: 0, disk) as log:
+        append(log, disk, entry(3800, "r"))
+        append(log, disk, entry(4600, "s"))
+    return disk
+
+
+RUNS = {grown: segments.MAX_RECORDS, spared: 10, repaired: 10, sealed: 3}
+"""And how many records a segment takes."""
 
 
 @pytest.fixture
 def short_spares(monkeypatch: pytest.MonkeyPatch) -> None:
     """Zeros are put behind a log of 4 KB already, so that short logs have all states."""
-    monkeypatch.setattr(reading, "SPARE_STEP", 1024)
+    monkeypatch.setattr("events.disk.SPARE_STEP", 1024)
+    monkeypatch.setattr("events.disk.MAX_SPARE_BYTES", 4096)
 
 
-def states(moments: list[Moment]) -> Iterator[tuple[Moment, bytes, bytes]]:
-    """Every state of every moment, each once: the moment, the log, the mark."""
+Files = dict[str, bytes]
+
+
+def states(moments: list[Moment]) -> Iterator[tuple[Moment, Files, bytes]]:
+    """Every state of every moment: the moment, the segments, the mark."""
     rng = np.random.default_rng(5)
     for moment in moments:
-        for log in moment.log.states(rng):
+        for files in moment.segments(rng):
             for mark in {b"", *moment.marks}:
-                yield moment, log, mark
+                yield moment, files, mark
 
 
 @pytest.fixture
@@ -103,9 +131,15 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         yield Path(name)
 
 
-def put(run: Path, log: bytes, mark: bytes) -> None:
-    for name, data in ((LOG_NAME, log), (MARK_NAME, mark)):
-        with (run / name).open("r+b" if (run / name).exists() else "w+b", buffering=0) as file:
+def put(run: Path, files: Files, mark: bytes) -> None:
+    """Make a run folder what it is after a power cut; the lock's content is not durable."""
+    folder = run / segments.FOLDER
+    folder.mkdir(exist_ok=True)
+    for path in (run / LOCK_NAME, *folder.iterdir()):
+        if path.name not in files:
+            path.unlink(missing_ok=True)
+    for path, data in {**{folder / n: d for n, d in files.items()}, run / MARK_NAME: mark}.items():
+        with path.open("r+b" if path.exists() else "w+b", buffering=0) as file:
             file.write(data)
             file.truncate()  # not to 0 first: some file systems then write the old data out
 
@@ -122,50 +156,55 @@ def recovered(run: Path) -> list[Record]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("short_spares")
-def test_a_power_cut_at_any_moment_loses_nothing_and_stops_nobody(folder: Path) -> None:
+def test_a_power_cut_at_any_moment_loses_nothing_and_stops_nobody(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever is found is what was acknowledged, or that and the whole batch under way."""
     n_states = 0
-    for make in RUNS:
+    for make, max_records in RUNS.items():
+        monkeypatch.setattr(segments, "MAX_RECORDS", max_records)
         run, cut = folder / make.__name__, folder / f"cut {make.__name__}"
         EventLog.open(run, lambda: 0, QUICK).close()
         moments, records = make(run).moments, list(read(run))
         cut.mkdir()
-        known: dict[tuple[bytes, bytes], int] = {}
-        for moment, log, mark in states(moments):
-            if (log, mark) not in known:
-                put(cut, log, mark)
+        known: dict[tuple[bytes, ...], int] = {}
+        for moment, files, mark in states(moments):
+            state = (mark, *files.values())
+            if state not in known:
+                put(cut, files, mark)
                 found = recovered(cut)
                 assert found == records[: len(found)]
-                known[log, mark] = len(found)
-            assert known[log, mark] in (moment.n_safe, moment.n_tried)
+                known[state] = len(found)
+            assert known[state] in (moment.n_safe, moment.n_tried)
         n_states += len(known)
 
     assert n_states >= MIN_STATES
 
 
 @pytest.mark.usefixtures("short_spares")
-def test_a_disk_that_lies_about_a_sync_is_found_out(folder: Path) -> None:
+def test_a_disk_that_lies_about_a_sync_is_found_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was acknowledged and is gone is refused, as far as the mark knows of it."""
     rng = np.random.default_rng(6)
     n_refused = n_found = 0
-    for make in RUNS:
+    for make, max_records in RUNS.items():
+        monkeypatch.setattr(segments, "MAX_RECORDS", max_records)
         run, cut = folder / make.__name__, folder / f"cut {make.__name__}"
         EventLog.open(run, lambda: 0, QUICK).close()
         moments, records = make(run, lies=True).moments, list(read(run))
         cut.mkdir()
-        ends = {frame.end.offset: frame.end.seq for frame, _ in batches(run)}
         for moment in moments[1::3]:
-            for log in sorted(moment.log.states(rng))[::97]:
-                put(cut, log, moment.marks[-1])
+            for files in list(moment.segments(rng))[::97]:
+                put(cut, files, moment.marks[-1])
                 mark = read_mark(cut)
-                n_marked = ends.get(mark.offset, 0) if mark else 0
                 try:
                     found = recovered(cut)
                 except LogCorruptError:
                     n_refused += 1
                     continue
                 assert found == records[: len(found)]
-                assert len(found) >= n_marked
+                assert len(found) >= (mark.seq if mark else 0)
                 n_found += 1
 
     assert n_refused > 100

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from events import segments
 from events.blobs import Blobs
 from events.errors import LogWriteError
 from events.log import Entry, EventLog, read
@@ -52,8 +53,12 @@ def append_on_and_on(run: Path, n_bytes: int, safe: list[str]) -> None:
 
 
 @pytest.mark.parametrize("n_bytes", [640, 6_400, 64_000])
-def test_a_full_disk_stops_the_run_and_loses_nothing(small_disk: Path, n_bytes: int) -> None:
+@pytest.mark.parametrize("max_records", [1, 5, 1_000])
+def test_a_full_disk_stops_the_run_and_loses_nothing(
+    small_disk: Path, n_bytes: int, max_records: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Once there is space again the run goes on where it was."""
+    monkeypatch.setattr(segments, "MAX_RECORDS", max_records)
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(1 << 18))
     run = small_disk / "run"

@@ -18,10 +18,12 @@ WRITER = textwrap.dedent(
     import os
     import sys
     from pathlib import Path
+    from events import segments
     from events.blobs import Blobs
     from events.log import Entry, EventLog
     from events.vocabulary import RunInterrupted
 
+    segments.MAX_RECORDS = 9
     run = Path(sys.argv[1])
     blobs = Blobs(run)
     with EventLog.open(run, lambda: 0) as log:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from events import pack_writer, reading
+from events import pack_writer
 from events.blobs import Blobs
 from events.disk import Disk
 from events.errors import BlobCorruptError, BlobMissingError
@@ -158,7 +158,7 @@ def test_a_power_cut_at_any_moment_loses_no_blob(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a put returned is there; a torn tail is cut; and the next writer can go on."""
-    monkeypatch.setattr(reading, "SPARE_STEP", 1024)
+    monkeypatch.setattr("events.disk.SPARE_STEP", 1024)
     monkeypatch.setattr(pack_writer, "MAX_UNSYNCED_BYTES", 6144)
     n_states = 0
     for n, (groups, max_bytes) in enumerate(((GROWN, 1 << 20), (SPARED, 1 << 20), (TURNED, 4000))):

@@ -1,20 +1,20 @@
 """Audit finds what the evidence does not support, and names the place."""
 
-import io
 import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from decisions.audit import Finding, audit
 from decisions.policy import IN_FORCE
-from events import frames
 from events.blobs import Blobs
 from events.errors import LogError
-from events.log import LOG_NAME, Entry, EventLog, read
+from events.log import Entry, EventLog, batches, read
+from events.segments import segment_path
 from events.vocabulary import (
     AnyEvent,
     BoundMeasured,
@@ -61,7 +61,7 @@ def forged(run: Path, kind: type, forge: Forge) -> tuple[Path, int]:
     This is what somebody who can rewrite the log, chain included, would do.
     """
     copy = run.with_name("forged")
-    shutil.copytree(run, copy, ignore=shutil.ignore_patterns(LOG_NAME, "acknowledged", "LOCK"))
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns("log", "acknowledged", "LOCK"))
     records = list(read(run))
     at = next(r.seq for r in records if isinstance(r.event, kind))
     times: Iterator[int] = iter([r.time_ns for r in records])
@@ -247,15 +247,9 @@ def test_a_missing_blob_is_found(run: Path) -> None:
 
 def frame_bytes(run: Path) -> list[bytes]:
     """The log file in pieces: its header, then each frame."""
-    data = (run / LOG_NAME).read_bytes()
-    at = frames.start(run / LOG_NAME, data[: frames.FILE_HEADER_BYTES])
-    pieces, offset = [data[: at.offset]], at.offset
-    while offset < len(data):
-        frame = frames.take(at, io.BytesIO(data[offset:]).read)
-        assert isinstance(frame, frames.Frame)
-        pieces.append(data[offset : frame.end.offset])
-        at, offset = frame.end, frame.end.offset
-    return pieces
+    data = segment_path(run, 0).read_bytes()
+    ends = [0, *(frame.start.offset for frame, _ in batches(run)), len(data)]
+    return [data[start:end] for start, end in pairwise(ends)]
 
 
 @pytest.mark.parametrize("what", ["one byte", "one record removed", "two swapped"])
@@ -273,7 +267,7 @@ def test_a_tampered_log_is_found_and_located(
         del pieces[middle]
     else:
         pieces[middle : middle + 2] = reversed(pieces[middle : middle + 2])
-    (run / LOG_NAME).write_bytes(b"".join(pieces))
+    segment_path(run, 0).write_bytes(b"".join(pieces))
 
     assert main([str(run)]) == 1
     assert f"record {middle - 1}" in capsys.readouterr().err

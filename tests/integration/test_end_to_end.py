@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from events.log import LOG_NAME, read
+from events.log import holds_log, read
 from events.projections.state import replay
 from events.vocabulary import RoleReplied
 from tests.support import agent
@@ -72,7 +72,7 @@ def test_kill_9_three_times_then_resume_and_audit(tmp_path: Path) -> None:
 
 def killed_after_progress(settings: Path, run: Path, n_records: int = 25) -> None:
     """Run until ``n_records`` more are on disk, then kill -9 the process that runs."""
-    before = sum(1 for _ in read(run)) if (run / LOG_NAME).exists() else 0
+    before = sum(1 for _ in read(run)) if holds_log(run) else 0
     with subprocess.Popen(
         command("run", settings, "--out", run),
         cwd=settings.parent,
@@ -83,7 +83,7 @@ def killed_after_progress(settings: Path, run: Path, n_records: int = 25) -> Non
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.1)
-            if (run / LOG_NAME).exists() and sum(1 for _ in read(run)) >= before + n_records:
+            if holds_log(run) and sum(1 for _ in read(run)) >= before + n_records:
                 break
         assert process.poll() is None, "the run ended before it could be killed"
         process.send_signal(signal.SIGKILL)
@@ -97,7 +97,7 @@ def test_ctrl_c_stops_at_a_safe_point_and_says_how_to_go_on(tmp_path: Path) -> N
         command("run", settings, "--out", run, "--local"),
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     ) as process:  # fmt: skip
-        while not ((run / LOG_NAME).exists() and kinds(run)["candidate_screened"]):
+        while not (holds_log(run) and kinds(run)["candidate_screened"]):
             time.sleep(0.1)
             assert process.poll() is None
         second = kernelwright("run", run, "--local", cwd=tmp_path)

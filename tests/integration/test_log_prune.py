@@ -20,6 +20,7 @@ from events.errors import BlobMissingError, LogWriteError
 from events.log import EventLog, batches, read
 from events.projections.state import replay
 from events.pruned import KnownBlobs, listed, pruned, unlisted
+from events.segments import segment_path
 from events.vocabulary import BlobsPruned, EditsReapplied, Record, RunResumed
 from scripts import audit, log
 from scripts.replay import fold
@@ -48,7 +49,7 @@ def cut(run: Path, n: int) -> Path:
     """The same run as if it had been killed after ``n`` records."""
     ends = [frame.end for frame, _ in batches(run)]
     end = next(end for end in ends if end.seq >= n)
-    os.truncate(run / "events.log", end.offset)
+    os.truncate(segment_path(run, 0), end.offset)
     (run / "acknowledged").unlink()
     return run
 

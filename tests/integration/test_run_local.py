@@ -13,6 +13,7 @@ import pytest
 
 from events.log import EventLog, read
 from events.projections.state import replay
+from events.segments import segment_path
 from scripts import report
 from scripts.run import main
 from targets.protocol import Sources
@@ -98,14 +99,14 @@ def test_a_finished_run_is_shown_again_and_not_touched(
 ) -> None:
     """Running it once more is a way to ask how it ended."""
     assert main([str(campaign_file), "--local", "--out", "r"]) == 0
-    before = Path("r/events.log").read_bytes()
+    before = segment_path(Path("r"), 0).read_bytes()
     first = capfd.readouterr().out
 
     assert main(["r"]) == 0
 
     again = capfd.readouterr().out
     assert first.endswith(again)
-    assert Path("r/events.log").read_bytes() == before
+    assert segment_path(Path("r"), 0).read_bytes() == before
 
 
 def test_an_interrupt_stops_at_a_safe_point_and_the_run_goes_on_later(
@@ -168,7 +169,7 @@ def test_a_torn_end_is_reported_and_the_run_goes_on(
     """A crash in the middle of an append leaves half a record."""
     interrupt_at(5, monkeypatch)
     assert main([str(campaign_file), "--local", "--quiet", "--out", "r"]) == 130
-    with Path("r/events.log").open("ab") as file:
+    with segment_path(Path("r"), 0).open("ab") as file:
         file.write(b"half a record")
 
     assert main(["r", "--local"]) == 0

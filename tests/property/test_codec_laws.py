@@ -18,11 +18,11 @@ from events.vocabulary import AnyEvent, Record
 from tests.support.strategies import records, values
 
 KINDS = get_args(get_args(AnyEvent)[0])
-NOTHING = Position(b"", 0, 0, b"")
+NOTHING = Position(b"", 0, 0, 0, b"", 0)
 
 
 def decoded(body: bytes, n: int) -> tuple[Record, ...]:
-    return codec.decode(Path("log"), Frame(NOTHING, Position(b"", 0, n, b""), body))
+    return codec.decode(Path("log"), Frame(NOTHING, Position(b"", 0, 0, n, b"", 0), body))
 
 
 def anatomy(value: Any) -> Any:

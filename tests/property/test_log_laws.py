@@ -1,5 +1,6 @@
 """Laws of the log: whatever is appended comes back, and no damage goes unnoticed."""
 
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,26 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from events import segments
 from events.blobs import Blobs
-from events.disk import Disk
 from events.errors import LogError
-from events.log import LOG_NAME, MARK_NAME, Entry, EventLog, read, read_head
+from events.log import Entry, EventLog, read, read_head
+from events.segments import segment_path
 from events.vocabulary import Record, RunInterrupted
+from events.watermark import MARK_NAME
+from tests.support.crash_disk import QUICK
 
 N_FLIPS = 2500
-
-
-class QuickDisk(Disk):
-    """A disk that leaves durability to chance: these laws are about bytes."""
-
-    def sync(self, fd: int) -> None:
-        """Do nothing."""
-
-    def sync_folder(self, folder: Path) -> None:
-        """Do nothing."""
-
-
-QUICK = QuickDisk()
 
 
 def batch(texts: list[str]) -> list[Entry]:
@@ -36,12 +27,17 @@ def batch(texts: list[str]) -> list[Entry]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(batches=st.lists(st.lists(st.text(max_size=30), max_size=4), max_size=6), data=st.data())
+@given(
+    batches=st.lists(st.lists(st.text(max_size=30), max_size=4), max_size=6),
+    max_records=st.integers(1, 9),
+    data=st.data(),
+)
 def test_any_batches_over_any_reopens_come_back(
-    batches: list[list[str]], data: st.DataObject
+    batches: list[list[str]], max_records: int, data: st.DataObject
 ) -> None:
-    """The log is the concatenation of what was appended, however often it was reopened."""
-    with TemporaryDirectory() as folder:
+    """The log is the concatenation of what was appended, however often reopened and divided."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segments, "MAX_RECORDS", max_records)
         run = Path(folder)
         log = EventLog.open(run, lambda: 0, QUICK)
         appended: list[Record] = []
@@ -93,7 +89,7 @@ def flip(path: Path, bit: int) -> None:
 def test_no_flipped_bit_is_silent(history: tuple[Path, list[Record]]) -> None:
     """With the mark beside it, a reader refuses a log with any bit flipped."""
     run, records = history
-    path = run / LOG_NAME
+    path = segment_path(run, 0)
     rng = np.random.default_rng(1)
     for bit in rng.choice(8 * path.stat().st_size, N_FLIPS, replace=False).tolist():
         flip(path, bit)
@@ -108,8 +104,9 @@ def test_no_flipped_bit_is_silent_without_a_mark_either(
 ) -> None:
     """Opening refuses, or reports exactly the bytes of the last frame as torn."""
     source, records = history
-    good = (source / LOG_NAME).read_bytes()
-    path = tmp_path / LOG_NAME
+    good = segment_path(source, 0).read_bytes()
+    path = segment_path(tmp_path, 0)
+    path.parent.mkdir()
     rng = np.random.default_rng(2)
     n_reported = 0
     for bit in rng.choice(8 * len(good), N_FLIPS // 5, replace=False).tolist():
@@ -145,7 +142,7 @@ def test_no_cut_or_splice_is_silent(
 ) -> None:
     """Removing or doubling any range of bytes is refused."""
     run, records = history
-    path = run / LOG_NAME
+    path = segment_path(run, 0)
     good = path.read_bytes()
     places = st.lists(st.integers(0, len(good)), min_size=2, max_size=2, unique=True)
     a, b = sorted(data.draw(places))
@@ -168,19 +165,18 @@ def test_any_mix_of_old_and_new_sectors_of_the_last_write_is_a_torn_tail(
     sector = 64
     with TemporaryDirectory() as folder:
         run = Path(folder)
-        for name in (LOG_NAME, MARK_NAME):
-            (run / name).write_bytes((source / name).read_bytes())
+        shutil.copytree(source, run, dirs_exist_ok=True)
         with EventLog.open(run, lambda: 0, QUICK) as log:
-            before = (run / LOG_NAME).stat().st_size
+            before = segment_path(run, 0).stat().st_size
             mark = (run / MARK_NAME).read_bytes()
             new = log.append(batch(["in flight" * 20]))
-        whole = (run / LOG_NAME).read_bytes()
+        whole = segment_path(run, 0).read_bytes()
         frame = bytearray(whole[before:])
         for k in range(0, len(frame), sector):
             if not mixed[k // sector % len(mixed)]:
                 frame[k : k + sector] = bytes(len(frame[k : k + sector]))
         kept = bytes(frame[: len(frame) * size // 8])
-        (run / LOG_NAME).write_bytes(whole[:before] + kept)
+        segment_path(run, 0).write_bytes(whole[:before] + kept)
         (run / MARK_NAME).write_bytes(mark)
 
         complete = kept == whole[before:]

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from events.disk import Disk
-from events.log import LOG_NAME, MARK_NAME
+from events.segments import segment_name, segment_path, segments_of
+from events.watermark import MARK_NAME
 
 SECTOR_BYTES = 512
 MAX_STATES = 1 << 13
@@ -71,13 +72,27 @@ class Platter:
 class Moment:
     """A point at which the power may fail."""
 
+    sealed: dict[str, bytes]
+    """The segments before the last one."""
+    name: str
+    """Of the last segment."""
     log: Platter
+    """The last segment."""
+    born: tuple[str, bytes] | None
+    """A segment after it whose name is not durable yet."""
     marks: list[bytes]
     """All that the mark ever held, the last one last."""
     n_safe: int
     """Records whose append had returned."""
     n_tried: int
     """Those and the ones of the append under way."""
+
+    def segments(self, rng: np.random.Generator) -> Iterator[dict[str, bytes]]:
+        """Every state of the folder of segments."""
+        for log in sorted(self.log.states(rng)):
+            yield {**self.sealed, self.name: log}
+            if self.born:
+                yield {**self.sealed, self.name: log, self.born[0]: self.born[1]}
 
 
 @dataclass
@@ -103,13 +118,17 @@ class CrashDisk(Disk):
 
     def reload(self) -> None:
         """Take the files as they are for durable."""
-        self._log = Platter([(self.run / LOG_NAME).read_bytes()])
+        *sealed, last = segments_of(self.run)
+        files = {n: segment_path(self.run, n).read_bytes() for n in (*sealed, last)}
+        self._sealed = {segment_name(n): files[n] for n in sealed}
+        self._name, self._log = segment_name(last), Platter([files[last]])
+        self._born: tuple[str, bytes] | None = None
         self._marks = [(self.run / MARK_NAME).read_bytes()]
 
     def write(self, fd: int, data: bytes, offset: int) -> int:
         """Write, and note it."""
         name = _name(fd)
-        if name == LOG_NAME:
+        if name == self._name:
             self._log.write(data, offset)
         elif name == MARK_NAME:
             self._marks.append(data)
@@ -118,22 +137,36 @@ class CrashDisk(Disk):
 
     def truncate(self, fd: int, size: int) -> None:
         """Cut, and note it."""
+        assert _name(fd) == self._name
         self._log.truncate(size)
         self._note()
         super().truncate(fd, size)
 
     def sync(self, fd: int) -> None:
         """Take what was written before for durable; a reader of the folder sees it anyway."""
-        if _name(fd) == LOG_NAME and not self.lies:
+        if _name(fd) == self._name and not self.lies:
             self._log.sync()
         self._note()
 
+    def create(self, path: Path, data: bytes) -> None:
+        """Create, and note that the name may be lost."""
+        super().create(path, data)
+        if path.name > self._name and path.suffix == ".seg":
+            self._born = (path.name, data)
+        self._note()
+
     def sync_folder(self, folder: Path) -> None:
-        """Do nothing: names are not what this disk loses."""
+        """Go on in the new segment, if there is one: its name is durable now."""
+        if self._born and folder == segment_path(self.run, 0).parent:
+            self._sealed[self._name] = self._log.images[-1]
+            self._name, self._log = self._born[0], Platter([self._born[1]])
+            self._born = None
+        self._note()
 
     def _note(self) -> None:
         log, marks = Platter(list(self._log.images)), self._marks[-2:]
-        self.moments.append(Moment(log, marks, self.n_safe, self.n_tried))
+        state = (dict(self._sealed), self._name, log, self._born, marks)
+        self.moments.append(Moment(*state, self.n_safe, self.n_tried))
 
 
 def _name(fd: int) -> str:

@@ -113,10 +113,10 @@ def test_a_reader_that_leaves_is_no_traceback(run: Path) -> None:
         (TargetError("no compiler"), 2),
         (runs.UsageError("no"), 2),
         (LogBusyError(Path("r/LOCK"), "process 1"), 2),
-        (LogMissingError(Path("r/events.log")), 2),
+        (LogMissingError(Path("r")), 2),
         (LogWriteError(Path("r"), "disk full"), 1),
-        (LogCorruptError(Path("r/events.log"), 5, 1, "checksum"), 1),
-        (PermissionError(errno.EACCES, "Permission denied", "r/events.log"), 2),
+        (LogCorruptError(Path("r/log/0.seg"), 5, 1, "checksum"), 1),
+        (PermissionError(errno.EACCES, "Permission denied", "r/log"), 2),
         (OSError(errno.ENOSPC, "No space left on device"), 1),
     ],
 )

@@ -26,7 +26,7 @@ STOPPED = Record(0, 7, "director", RunInterrupted(reason="x"), (1,))
 
 
 def decoded(body: bytes, chains: Chains) -> tuple[Record, ...]:
-    start, end = (Position(b"", 40, seq, b"") for seq in (0, 1))
+    start, end = (Position(b"", 0, 40, seq, b"", 0) for seq in (0, 1))
     return codec.decode(Path("log"), Frame(start, end, body), chains)
 
 

@@ -13,15 +13,18 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from events import segments
 from events.blob_names import blobs_of
 from events.blobs import Blobs
 from events.damage import survey
 from events.log import Entry, EventLog, batches, read, read_head
+from events.segments import segment_path, segments_of
 from events.tail import Tail
 from events.vocabulary import LogRepaired, Record, RunInterrupted
 from scripts import log
 from scripts.records.lines import as_text
 from tests.support.cli import command
+from tests.support.logs import last_segment, write
 from tests.support.pack_files import flip, spoil
 from tests.support.runs import begin, campaign, ticking
 
@@ -30,9 +33,12 @@ DOCS = Path(__file__).parents[2] / "docs" / "log.md"
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished run of the fake target; tests do not change it."""
+    """The folder of a finished run in several segments; tests do not change it."""
     folder = tmp_path_factory.mktemp("log") / "run"
-    begin(folder, campaign(max_candidates=12))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segments, "MAX_RECORDS", 60)
+        begin(folder, campaign(max_candidates=12))
+    assert len(segments_of(folder)) > 2
     return folder
 
 
@@ -70,10 +76,10 @@ def test_any_flipped_byte_is_named_by_file_byte_and_record(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The batch that holds the byte is the first that cannot be trusted."""
-    path = run / "events.log"
-    whole = path.read_bytes()
     frames = [frame for frame, _ in batches(run)]
     for frame in frames[:: len(frames) // 12]:
+        path = segment_path(run, frame.start.segment)
+        whole = path.read_bytes()
         data = bytearray(whole)
         data[(frame.start.offset + frame.end.offset) // 2] ^= 0x10
         path.write_bytes(data)
@@ -83,6 +89,7 @@ def test_any_flipped_byte_is_named_by_file_byte_and_record(
         place = {"file": str(path), "offset": frame.start.offset, "seq": frame.start.seq}
         assert status == 1
         assert place.items() <= said["damage"][-1].items()
+        path.write_bytes(whole)
 
 
 def test_a_missing_and_a_changed_blob_are_named_with_the_record_that_needs_them(
@@ -133,7 +140,7 @@ def test_blobs_that_nothing_names_and_a_torn_tail_are_no_damage(
 ) -> None:
     """A crash leaves both behind."""
     orphan = Blobs(run).put(b"nobody names this")
-    with (run / "events.log").open("ab") as file:
+    with last_segment(run).open("ab") as file:
         file.write(b"torn")
 
     status, said = verified(run, capsys)
@@ -238,7 +245,8 @@ def test_tail_prints_the_last_records(recorded: Path, capsys: pytest.CaptureFixt
 
 def test_a_follower_never_sees_half_a_record(recorded: Path, tmp_path: Path) -> None:
     """A batch appears when its last byte is there, whatever of it came before."""
-    data, live = (recorded / "events.log").read_bytes(), tmp_path / "events.log"
+    data, live = segment_path(recorded, 0).read_bytes(), segment_path(tmp_path, 0)
+    live.parent.mkdir()
     ends = [frame.end for frame, _ in batches(recorded)][:6]
     live.write_bytes(data[: ends[0].offset])
     tail = Tail(tmp_path)
@@ -288,7 +296,7 @@ def test_stat_accounts_for_every_record_blob_and_file(
     assert blobs[-1].split()[:2] == ["all", str(len(distinct))]
     sizes = {p: p.stat().st_size for p in recorded.rglob("*") if p.is_file()}
     assert [int(line.split()[-1]) for line in folder] == [
-        sizes[recorded / "events.log"],
+        sum(size for p, size in sizes.items() if p.parts[-2] == "log"),
         sum(size for p, size in sizes.items() if p.parts[-2] == "blobs"),
         sum(sizes[recorded / name] for name in ("acknowledged", "LOCK", "lease")),
     ]
@@ -314,11 +322,34 @@ def test_an_import_is_the_same_run_to_the_byte(
 
     assert log.main(["import", str(tables), "--out", str(out)]) == 0
 
-    assert (out / "events.log").read_bytes() == (recorded / "events.log").read_bytes()
+    logs = [{p.name: p.read_bytes() for p in (run / "log").iterdir()} for run in (out, recorded)]
+    assert logs[0] == logs[1]
     capsys.readouterr()
     assert verified(out, capsys, "--head", read_head(recorded))[0] == 0
     with EventLog.open(out, ticking()) as writer:
         assert writer.repaired is None
+
+
+@pytest.mark.parametrize("n_last", [0, 2])
+def test_an_import_keeps_who_wrote_and_sealed_what(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_last: int
+) -> None:
+    """Even after a crash between a seal and the next segment."""
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(segments, "MAX_RECORDS", 3)
+    run, tables, out = (tmp_path / name for name in ("run", "tables", "out"))
+    for texts in ("ab", "cdef", "", "ghi"):
+        write(run, *texts)
+    write(run, *"jk"[:n_last], "l")
+    if n_last == 0:
+        last_segment(run).unlink()
+        (run / "acknowledged").unlink()
+
+    assert log.main(["export", str(run), "--parquet", str(tables)]) == 0
+    assert log.main(["import", str(tables), "--out", str(out)]) == 0
+
+    logs = [{p.name: p.read_bytes() for p in (run / "log").iterdir()} for run in (out, run)]
+    assert logs[0] == logs[1]
 
 
 def test_an_existing_run_is_not_imported_over(
@@ -423,7 +454,7 @@ def test_the_queries_of_the_page_on_the_log_have_answers(
 
 def test_a_repaired_tail_is_known_by_its_blob(run: Path) -> None:
     """What a crash tore off is evidence too."""
-    with (run / "events.log").open("ab") as file:
+    with last_segment(run).open("ab") as file:
         file.write(b"torn")
     with EventLog.open(run, ticking()) as writer:
         assert isinstance(writer.repaired, LogRepaired)

@@ -14,8 +14,9 @@ from actors.local_mailbox import LocalMailbox
 from actors.opening import first_event
 from events.blobs import Blobs
 from events.campaign import Campaign
-from events.log import LOG_NAME, EventLog
+from events.log import EventLog
 from events.projections.state import replay
+from events.segments import segment_path
 from events.vocabulary import CandidateAccepted
 from scripts.report import main
 from scripts.reporting import charts, wording
@@ -154,7 +155,7 @@ def test_a_run_that_is_not_there_is_a_line_on_stderr(
 def test_a_damaged_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A page about a damaged log would be believed."""
     begin(tmp_path / "run", campaign(max_candidates=1))
-    log = tmp_path / "run" / LOG_NAME
+    log = segment_path(tmp_path / "run", 0)
     data = bytearray(log.read_bytes())
     data[len(data) // 2] ^= 1
     log.write_bytes(data)

@@ -7,8 +7,11 @@ import pytest
 
 from events.blobs import Blobs
 from events.damage import survey
-from events.log import LOG_NAME, Entry, EventLog, read, read_head
-from events.reading import MAX_SPARE_BYTES, SPARE_STEP, spare_bytes
+from events.disk import MAX_SPARE_BYTES, SPARE_STEP
+from events.frames import Position
+from events.log import Entry, EventLog, read, read_head
+from events.reading import spare_bytes
+from events.segments import segment_path
 from events.vocabulary import Record, RunInterrupted
 from tests.support.crash_disk import QUICK
 
@@ -19,8 +22,12 @@ def entry(k: int) -> Entry:
     return Entry(RunInterrupted(reason=f"{k:0{N_BYTES}d}"), "director")
 
 
+def end(offset: int, segment: int = 0) -> Position:
+    return Position(b"salt", segment, offset, segment, b"", 1)
+
+
 def size(run: Path) -> int:
-    return (run / LOG_NAME).stat().st_size
+    return segment_path(run, 0).stat().st_size
 
 
 @pytest.fixture
@@ -35,9 +42,13 @@ def killed(tmp_path: Path) -> tuple[Path, list[Record]]:
 
 def test_a_short_log_has_no_spare_and_a_long_one_a_bounded_one() -> None:
     """Nobody should wonder at the size of a small run's log, or of a large one's."""
-    assert [spare_bytes(n) for n in (0, 4 * SPARE_STEP - 1)] == [0, 0]
-    assert spare_bytes(4 * SPARE_STEP) == SPARE_STEP
-    assert spare_bytes(1 << 40) == MAX_SPARE_BYTES
+    sizes = (0, 4 * SPARE_STEP - 1, 4 * SPARE_STEP, 1 << 40)
+    assert [spare_bytes(end(n)) for n in sizes] == [0, 0, SPARE_STEP, MAX_SPARE_BYTES]
+
+
+def test_a_later_segment_has_a_spare_at_once() -> None:
+    """The log is long by then."""
+    assert spare_bytes(end(0, segment=1)) == MAX_SPARE_BYTES // 4
 
 
 def test_most_appends_to_a_long_log_leave_its_length_alone(tmp_path: Path) -> None:
@@ -59,7 +70,7 @@ def test_a_closed_log_is_its_records_alone(tmp_path: Path) -> None:
         while_open, head = size(tmp_path), log.head
 
     assert size(tmp_path) < while_open
-    assert b"\0" * 64 not in (tmp_path / LOG_NAME).read_bytes()[-64:]
+    assert b"\0" * 64 not in segment_path(tmp_path, 0).read_bytes()[-64:]
     assert read_head(tmp_path) == head
 
 
@@ -82,8 +93,8 @@ def test_a_torn_batch_in_the_spare_is_reported_without_its_zeros(
 ) -> None:
     """The report is of what was written, and the batch after it goes into its place."""
     run, records = killed
-    at = len((run / LOG_NAME).read_bytes().rstrip(b"\0"))
-    with (run / LOG_NAME).open("r+b") as file:
+    at = len(segment_path(run, 0).read_bytes().rstrip(b"\0"))
+    with segment_path(run, 0).open("r+b") as file:
         file.seek(at + 512)
         file.write(b"torn")
 

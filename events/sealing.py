@@ -1,0 +1,50 @@
+"""What the seal of a segment says, from the segment as it is on the disk."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from events import codec, frames, segments
+from events.blob_names import blobs_of
+from events.errors import LogCorruptError
+from events.frames import Position
+from events.segments import Contents, segment_path
+from events.vocabulary import Record
+
+
+class Root:
+    """The blobs that the records of a segment are the first to name, as its seal binds them."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._n = 0
+
+    def add(self, records: Iterable[Record]) -> None:
+        """Take in the blobs of the next records."""
+        for record in records:
+            for sha in blobs_of(record.event):
+                self._hash.update(bytes.fromhex(sha))
+                self._n += 1
+
+    def contents(self, digest: bytes) -> Contents:
+        """Return what the seal says of a file with this sha256."""
+        return Contents(digest, self._hash.digest(), self._n)
+
+
+def read_back(run: Path, end: Position) -> Contents:
+    """Read the segment before ``end`` as a reader will, and return what its seal is to say.
+
+    Raises:
+        LogCorruptError: it is not what was written.
+        LogSchemaError: a record of it cannot be read.
+    """
+    path = segment_path(run, end.segment)
+    data = path.read_bytes()[: end.offset]
+    _, at = segments.take_header(path, data[: segments.HEADER_BYTES], None)
+    root = Root()
+    for frame in frames.walk(data[at.offset :], at):
+        root.add(codec.decode(path, frame))
+        at = frame.end
+    if at[:5] != end[:5]:
+        raise LogCorruptError(path, at.offset, at.seq, "what was written cannot be read back")
+    return root.contents(hashlib.sha256(data).digest())
