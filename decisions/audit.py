@@ -11,7 +11,7 @@ from decisions import replies, samples
 from decisions.plan import decide
 from events.blob_names import blobs_of
 from events.errors import BlobMissingError, FoldError
-from events.projections.state import REPLIES, State, work_id
+from events.projections.state import State, work_id
 from events.vocabulary import (
     Analysis,
     AnyEvent,
@@ -30,6 +30,7 @@ from events.vocabulary import (
     PairsMeasured,
     RebaseRequested,
     Record,
+    Reply,
     RequestLost,
     Review,
     RoleReplied,
@@ -143,7 +144,7 @@ def _frame(state: State, record: Record) -> Iterator[str]:
                 yield "lost by a resumption, but the run was never resumed"
         case RunInterrupted():
             yield from _nothing_due(state)
-        case _ if isinstance(event, REPLIES):
+        case _ if isinstance(event, Reply):
             yield from _nothing_due(state)
             yield from _answers(state, record)
         case _:

@@ -2,43 +2,42 @@
 
 from dataclasses import dataclass, field
 
-from events.vocabulary import (
-    BlobsPruned,
-    BoundMeasured,
-    JobFailed,
-    LogRepaired,
-    MeasurementRequested,
-    PairsMeasured,
-    Record,
-    RequestLost,
-    RoleReplied,
-    RunResumed,
-    Spend,
-    TurnAssigned,
-    TurnFailed,
-)
-
-AFTER_PAUSE = (RunResumed, LogRepaired, BlobsPruned)
-"""Marks that follow on a time when no process drove the run."""
+from events.vocabulary import Spend
 
 
-def plus(a: Spend, b: Spend) -> Spend:
-    """Add two amounts."""
-    return Spend(
-        model_calls=a.model_calls + b.model_calls,
-        tokens=a.tokens + b.tokens,
-        cost_usd=a.cost_usd + b.cost_usd,
-        device_s=a.device_s + b.device_s,
-    )
+@dataclass(slots=True)
+class Amount:
+    """A running total of what `Spend` has the units of."""
+
+    model_calls: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    device_s: float = 0.0
+
+    def add(self, spend: Spend) -> None:
+        """Add an amount."""
+        self.model_calls += spend.model_calls
+        self.tokens += spend.tokens
+        self.cost_usd += spend.cost_usd
+        self.device_s += spend.device_s
+
+    def take_off(self, spend: Spend) -> None:
+        """Take off an amount that was added."""
+        self.model_calls -= spend.model_calls
+        self.tokens -= spend.tokens
+        self.cost_usd -= spend.cost_usd
+        self.device_s -= spend.device_s
 
 
-@dataclass
+@dataclass(slots=True)
 class Spending:
     """Settled and reserved amounts, and the wall time of the processes that ran."""
 
-    settled: Spend = field(default_factory=Spend)
+    settled: Amount = field(default_factory=Amount)
     reserved: dict[int, Spend] = field(default_factory=dict)
     """By the sequence number of the request."""
+    held: Amount = field(default_factory=Amount)
+    """Sum of `reserved`."""
     wall_ns: int = 0
     last_ns: int | None = None
 
@@ -48,32 +47,44 @@ class Spending:
         return self.wall_ns / 1e9
 
     @property
-    def committed(self) -> Spend:
+    def committed(self) -> Amount:
         """Settled and reserved together."""
-        total = self.settled
-        for amount in self.reserved.values():
-            total = plus(total, amount)
-        return total
+        a, b = self.settled, self.held
+        return Amount(
+            a.model_calls + b.model_calls,
+            a.tokens + b.tokens,
+            a.cost_usd + b.cost_usd,
+            a.device_s + b.device_s,
+        )
 
-    def apply(self, record: Record) -> None:
-        """Take in one record."""
-        if self.last_ns is not None and not isinstance(record.event, AFTER_PAUSE):
-            self.wall_ns += max(0, record.time_ns - self.last_ns)
-        self.last_ns = record.time_ns
-        match record.event:
-            case TurnAssigned(reserved=amount) | MeasurementRequested(reserved=amount):
-                self.reserved[record.seq] = amount
-            case RoleReplied(spent=amount) | TurnFailed(spent=amount):
-                self._settle(record, amount)
-            case PairsMeasured() | BoundMeasured() | JobFailed() as event:
-                self._settle(record, Spend(device_s=event.device_s))
-            case RequestLost(by=by):
-                amount = self.reserved.pop(record.because[0], Spend())
-                if by == "mailbox":  # its actor may have spent all of it before it was lost
-                    self.settled = plus(self.settled, amount)
-            case _:
-                pass
+    def pass_time(self, now_ns: int, *, is_pause: bool) -> None:
+        """Time has passed since the last record; nothing ran if it was a pause."""
+        if self.last_ns is not None and now_ns > self.last_ns and not is_pause:
+            self.wall_ns += now_ns - self.last_ns
+        self.last_ns = now_ns
 
-    def _settle(self, record: Record, amount: Spend) -> None:
-        self.reserved.pop(record.because[0], None)
-        self.settled = plus(self.settled, amount)
+    def reserve(self, request: int, amount: Spend) -> None:
+        """Hold back what a request may cost."""
+        self.reserved[request] = amount
+        self.held.add(amount)
+
+    def settle(self, request: int, spent: Spend) -> None:
+        """A request has cost ``spent``; nothing is held back for it any more."""
+        self.release(request)
+        self.settled.add(spent)
+
+    def settle_device(self, request: int, device_s: float) -> None:
+        """A request has cost device time alone."""
+        self.release(request)
+        self.settled.device_s += device_s
+
+    def release(self, request: int) -> Spend:
+        """Return what was held back for a request; nothing is any more."""
+        amount = self.reserved.pop(request, None)
+        if amount is None:
+            return Spend()
+        if self.reserved:
+            self.held.take_off(amount)
+        else:
+            self.held = Amount()  # so that errors of rounding do not add up
+        return amount
