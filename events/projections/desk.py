@@ -58,6 +58,18 @@ class KernelDesk:
     """Moves of steps, in order, by the best version that they were tried on; not those of
     replaced versions."""
 
+    def note_nothing(self, turn: TurnAssigned) -> None:
+        """A role had nothing to say about an incumbent."""
+        match turn.task:
+            case "design":
+                self.no_designs[turn.parent] = None
+            case "step":
+                self.no_steps[turn.parent] = None
+            case "analyse":
+                self.analyses[turn.parent] = None
+            case "implement" | "review":
+                pass
+
 
 @dataclass(slots=True)
 class Desk:
@@ -82,40 +94,33 @@ class Desk:
 
     def assign(self, event: TurnAssigned, seq: int) -> None:
         """A role is asked: a thread begins or goes on."""
-        self.n_turns = max(self.n_turns, event.turn)
-        thread = self.threads.get(event.thread)
+        turn, number = event.turn, event.thread
+        self.n_turns = max(self.n_turns, turn)
+        thread = self.threads.get(number)
         if thread is None:
             form: Literal["design", "step"] = "design" if event.task == "design" else "step"
-            thread = Thread(event.thread, event.kernel, event, seq, form)
-            self.threads[event.thread] = thread
+            self.threads[number] = Thread(number, event.kernel, event, seq, form)
         else:
             self.turns.pop(thread.turn.turn, None)
-            self.replied.pop(event.thread, None)
+            self.replied.pop(number, None)
             thread.turn, thread.turn_seq, thread.reply = event, seq, None
-        self.turns[event.turn] = event.thread
+        self.turns[turn] = number
 
     def reply(self, event: RoleReplied, seq: int) -> None:
         """A role has answered."""
         thread = self._answered(event, seq)
-        desk, parent, task = self.of(thread.kernel), thread.turn.parent, thread.turn.task
-        match event.outcome:
-            case DesignPlan(move=move) if move:
-                desk.designs.append(move)
-            case Draft() as draft:
-                thread.draft, thread.draft_seq, thread.draft_reply = draft, seq, event.reply
-                thread.author = f"{thread.turn.role}/{event.provider}"
-                if task == "step" and draft.move:
-                    desk.steps.setdefault(parent, []).append(draft.move)
-            case Analysis() as analysis:
-                desk.analyses[parent] = analysis
-            case Nothing() if task == "design":
-                desk.no_designs[parent] = None
-            case Nothing() if task == "step":
-                desk.no_steps[parent] = None
-            case Nothing() if task == "analyse":
-                desk.analyses[parent] = None
-            case _:
-                pass
+        desk, outcome = self.of(thread.kernel), event.outcome
+        if type(outcome) is DesignPlan and outcome.move:
+            desk.designs.append(outcome.move)
+        elif type(outcome) is Draft:
+            thread.draft, thread.draft_seq, thread.draft_reply = outcome, seq, event.reply
+            thread.author = f"{thread.turn.role}/{event.provider}"
+            if thread.turn.task == "step" and outcome.move:
+                desk.steps.setdefault(thread.turn.parent, []).append(outcome.move)
+        elif type(outcome) is Analysis:
+            desk.analyses[thread.turn.parent] = outcome
+        elif type(outcome) is Nothing:
+            desk.note_nothing(thread.turn)
 
     def fail(self, event: TurnFailed, seq: int) -> None:
         """A role gave no reply."""

@@ -26,10 +26,8 @@ class Knowledge:
         number = len(self.facts) + 1
         self.facts[number], self.records[number] = event, seq
 
-    def examine(self, event: CandidateExamined, kernel: str, seq: int) -> None:
-        """A candidate of ``kernel`` was examined: note how its build failed, if that is new."""
-        if event.signature is None:
-            return
+    def note_failure(self, event: CandidateExamined, kernel: str, seq: int) -> None:
+        """The build of a candidate of ``kernel`` failed: note how, if that is new."""
         key = f"{kernel}:{event.signature}:{event.snippet if event.certain else ''}"
         if key not in self.signatures:
             self.signatures[key] = None

@@ -100,17 +100,18 @@ class DeviceLedger:
 
     def pairs(self, event: PairsMeasured, seq: int) -> MeasurementRequested:
         """A job gave pairs; return it."""
-        job, ledger = self._done(event.device_s)
-        ledger.job_s = max(ledger.job_s or 0.0, event.device_s)
+        pairs, device_s = event.pairs, event.device_s
+        job, ledger = self._done(device_s)
+        ledger.job_s = max(ledger.job_s or 0.0, device_s)
         match job.purpose:
-            case "noise" | "sentinel":
-                ledger.add_aa(job.incumbent, event.pairs, seq)
             case "test" | "canary":
-                ledger.since_sentinel += len(event.pairs)
-                self.candidate_pairs += len(event.pairs)
+                ledger.since_sentinel += len(pairs)
+                self.candidate_pairs += len(pairs)
+            case "noise" | "sentinel":
+                ledger.add_aa(job.incumbent, pairs, seq)
             case "final":
-                ledger.final.extend(event.pairs)
-                ledger.final_coins += len(event.pairs)
+                ledger.final.extend(pairs)
+                ledger.final_coins += len(pairs)
                 ledger.final_seqs.append(seq)
             case "bound":
                 pass

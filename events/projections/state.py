@@ -124,10 +124,11 @@ class State:
         self.pending[record.seq] = request
         self.settle_losses(record)
 
-    def answer(self, record: Record) -> None:
-        """A request has its reply."""
-        if record.because:
-            self.pending.pop(record.because[0], None)
+    def answer(self, record: Record) -> int:
+        """A request has its reply; return the request's number."""
+        request = record.because[0]
+        self.pending.pop(request, None)
+        return request
 
     def settle_losses(self, record: Record) -> None:
         """The lost requests that a record follows from are decided about."""
@@ -181,21 +182,19 @@ def _bytes_changed(event: LogRepaired | BlobsPruned, state: State, record: Recor
 def _turn_assigned(event: TurnAssigned, state: State, record: Record) -> None:
     state.issue(event, record)
     state.desk.assign(event, record.seq)
-    state.spending.reserve(record.seq, event.reserved)
+    state.spending.reserved[record.seq] = event.reserved
 
 
 @_take.register
 def _role_replied(event: RoleReplied, state: State, record: Record) -> None:
-    state.answer(record)
+    state.spending.settle(state.answer(record), event.spent)
     state.desk.reply(event, record.seq)
-    state.spending.settle(record.because[0], event.spent)
 
 
 @_take.register
 def _turn_failed(event: TurnFailed, state: State, record: Record) -> None:
-    state.answer(record)
+    state.spending.settle(state.answer(record), event.spent)
     state.desk.fail(event, record.seq)
-    state.spending.settle(record.because[0], event.spent)
 
 
 @_take.register
@@ -231,7 +230,8 @@ def _screening_requested(event: ScreeningRequested, state: State, record: Record
 def _candidate_examined(event: CandidateExamined, state: State, record: Record) -> None:
     state.answer(record)
     node = state.tree.examine(event, record.seq)
-    state.knowledge.examine(event, node.kernel, record.seq)
+    if event.signature is not None:
+        state.knowledge.note_failure(event, node.kernel, record.seq)
 
 
 @_take.register
@@ -243,16 +243,15 @@ def _candidate_screened(event: CandidateScreened, state: State, record: Record) 
 def _measurement_requested(event: MeasurementRequested, state: State, record: Record) -> None:
     state.issue(event, record)
     state.ledger.request(event, record.seq)
-    state.spending.reserve(record.seq, event.reserved)
+    state.spending.reserved[record.seq] = event.reserved
     if event.purpose in ("test", "canary"):
         state.tree.oppose(event)
 
 
 @_take.register
 def _pairs_measured(event: PairsMeasured, state: State, record: Record) -> None:
-    state.answer(record)
+    state.spending.settle_device(state.answer(record), event.device_s)
     job = state.ledger.pairs(event, record.seq)
-    state.spending.settle_device(record.because[0], event.device_s)
     last = event.pairs[-1]
     state.tree.time(job.incumbent, last.incumbent_s)
     state.tree.time(job.candidate, last.candidate_s)
@@ -262,16 +261,14 @@ def _pairs_measured(event: PairsMeasured, state: State, record: Record) -> None:
 
 @_take.register
 def _bound_measured(event: BoundMeasured, state: State, record: Record) -> None:
-    state.answer(record)
+    state.spending.settle_device(state.answer(record), event.device_s)
     job = state.ledger.bound(event, record.seq)
-    state.spending.settle_device(record.because[0], event.device_s)
     state.tree.time(job.incumbent, event.incumbent_s)
 
 
 @_take.register
 def _job_failed(event: JobFailed, state: State, record: Record) -> None:
-    state.answer(record)
-    state.spending.settle_device(record.because[0], event.device_s)
+    state.spending.settle_device(state.answer(record), event.device_s)
     _fail_job(state, event, record.seq)
 
 
@@ -283,14 +280,14 @@ def _fail_job(state: State, event: JobFailed, seq: int) -> None:
 
 @_take.register
 def _request_lost(event: RequestLost, state: State, record: Record) -> None:
-    seq = record.because[0]
-    amount, request = state.spending.release(seq), state.pending.pop(seq, None)
-    if event.by == "mailbox":  # its actor may have spent all of it before it was lost
-        state.spending.settled.add(amount)
+    seq, with_actor = record.because[0], event.by == "mailbox"
+    request = state.pending.pop(seq, None)
+    state.spending.lose(seq, is_spent=with_actor)
     if request is not None:
         state.lost[seq] = request
-        work = work_id(request)
-        state.losses[work] = state.losses.get(work, 0) + (event.by == "mailbox")
+        if with_actor:
+            work = work_id(request)
+            state.losses[work] = state.losses.get(work, 0) + 1
 
 
 @_take.register

@@ -213,16 +213,16 @@ class DesignTree:
         )  # fmt: skip
         self.nodes[candidate] = node
         self.changed[candidate] = self.proposed[candidate] = None
-        branch = self.branches.get(event.kernel)
+        branch = self.branches.get(node.kernel)
         if branch is None:
-            branch = self.branches[event.kernel] = Branch()
+            branch = self.branches[node.kernel] = Branch()
         branch.nodes.append(candidate)
-        branch.by_normalized.setdefault(event.normalized, []).append(candidate)
+        branch.by_normalized.setdefault(node.normalized, []).append(candidate)
         if node.is_search:
             branch.open[candidate] = None
-            branch.n_designs += event.form == "design"
-            branch.n_steps += event.form == "step"
-        elif event.form == "baseline":
+            branch.n_designs += node.form == "design"
+            branch.n_steps += node.form == "step"
+        elif node.form == "baseline":
             branch.baseline = candidate
         if event.rebased_from is not None:
             branch.n_rebased += 1
@@ -236,10 +236,11 @@ class DesignTree:
 
     def examine(self, event: CandidateExamined, seq: int) -> Node:
         """The evidence of screening is there; return its candidate."""
-        node = self._changing(event.candidate)
+        candidate = event.candidate
+        node = self._changing(candidate)
         node.status, node.examined, node.artifact = Status.EXAMINED, event, event.artifact
         node.toolchain, node.evidence = event.toolchain, (seq,)
-        self.examined[event.candidate] = None
+        self.examined[candidate] = None
         return node
 
     def refuse_or_queue(self, event: CandidateScreened, seq: int) -> None:
@@ -258,9 +259,9 @@ class DesignTree:
 
     def oppose(self, event: MeasurementRequested) -> None:
         """A job is about to compare a candidate: note the opponent and the scale."""
-        node = self._changing(event.candidate)
-        if node.opponent != event.incumbent:
-            node.opponent, node.pairs, node.coins_used = event.incumbent, (), 0
+        node, incumbent = self._changing(event.candidate), event.incumbent
+        if node.opponent != incumbent:
+            node.opponent, node.pairs, node.coins_used = incumbent, (), 0
             node.evidence, node.n_pairs = (), 0
         node.scale, node.failed, node.status = event.scale, None, Status.QUEUED
         branch = self.branches[node.kernel]
@@ -275,10 +276,10 @@ class DesignTree:
 
     def compare(self, candidate: CandidateId, event: PairsMeasured, seq: int) -> None:
         """A candidate has more pairs against its opponent."""
-        node = self._changing(candidate)
+        node, pairs = self._changing(candidate), event.pairs
         node.evidence += (seq,)
-        node.pairs += event.pairs
-        node.coins_used += len(event.pairs)
+        node.pairs += pairs
+        node.coins_used += len(pairs)
         node.device_s += event.device_s
         node.failed = None
 

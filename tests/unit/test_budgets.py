@@ -135,7 +135,7 @@ def test_a_model_call_is_reserved_before_it_is_made(budget: Budget, affordable: 
 
     n_calls = 0
     while turns.cannot_ask(state, "design") is None:
-        state.spending.reserve(n_calls, reserved)
+        state.spending.reserved[n_calls] = reserved
         n_calls += 1
 
     assert n_calls == affordable
