@@ -110,6 +110,8 @@ class State:
         try:
             self.spending.pass_time(record.time_ns, is_pause=kind in AFTER_PAUSE)
             TAKES[kind](event, self, record)
+        except KeyError as error:
+            raise FoldError(record.seq, event.kind, f"they have no {error}") from error
         except (LookupError, ValueError) as error:
             raise FoldError(record.seq, event.kind, str(error)) from error
         self.seq = record.seq
