@@ -43,7 +43,7 @@ class KernelDesk:
     """What the roles have said about one kernel."""
 
     analyses: dict[CandidateId, Analysis | None] = field(default_factory=dict)
-    """Per incumbent; None if the analyst could not tell."""
+    """Per incumbent that is or was a parent of open threads; None if the analyst could not tell."""
     no_designs: dict[CandidateId, None] = field(default_factory=dict)
     """Incumbents for which the architect had nothing more."""
     no_steps: dict[CandidateId, None] = field(default_factory=dict)
@@ -145,8 +145,11 @@ class Desk:
             desk.failures, desk.last_failure = desk.failures + 1, reason
 
     def replace(self, kernel: str, incumbent: CandidateId) -> None:
-        """A best version was replaced: nobody is asked for a step on it again."""
-        self.of(kernel).steps.pop(incumbent, None)
+        """A best version was replaced: only threads that began on it are still told of it."""
+        desk = self.of(kernel)
+        desk.steps.pop(incumbent, None)
+        parents = {thread.turn.parent for thread in self.threads.values()}
+        desk.analyses = {c: said for c, said in desk.analyses.items() if c in parents}
 
     def _answered(self, event: RoleReplied | TurnFailed, seq: int) -> Thread:
         thread = self.threads[self.turns[event.turn]]

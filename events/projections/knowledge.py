@@ -1,6 +1,9 @@
 """What is believed: facts with their provenance, and the evidence still to be learned from."""
 
+import hashlib
 from dataclasses import dataclass, field
+
+from pydantic_core import to_json
 
 from events.vocabulary import CandidateExamined, FactLearned, LearningRequested
 
@@ -18,8 +21,19 @@ class Knowledge:
     """Build failures with a new signature that nobody has learned from, by their record."""
     asked: dict[str, None] = field(default_factory=dict)
     """``kernel:topic`` of bound and noise facts that were asked for."""
+    chain: bytes = bytes(32)
+    """SHA-256 over the first `n_chained` facts."""
+    n_chained: int = 0
     n_outdated: int = 0
     """Rules of facts up to this number are of an earlier toolchain."""
+
+    def digest(self) -> bytes:
+        """SHA-256 over all facts; none changes, so each is hashed once."""
+        while self.n_chained < len(self.facts):
+            self.n_chained += 1
+            fact = to_json((self.records[self.n_chained], self.facts[self.n_chained]))
+            self.chain = hashlib.sha256(self.chain + fact).digest()
+        return self.chain
 
     def learn(self, event: FactLearned, seq: int) -> None:
         """A fact gets the next number."""

@@ -60,9 +60,10 @@ SUMMED: Any = {
     "tree": {
         "nodes": True, "changed": True, "total": True,
         "branches": {"__all__": {"nodes": True, "by_normalized": True}},
-    }
+    },
+    "knowledge": {"facts": True, "records": True, "chain": True, "n_chained": True},
 }  # fmt: skip
-"""What the tree's own digest stands for."""
+"""What the digests of the tree and of the knowledge stand for: all that grows with the run."""
 
 
 @dataclass(slots=True)
@@ -119,7 +120,7 @@ class State:
     def digest(self) -> str:
         """SHA-256 over all of it, the same in every process that folded the same log."""
         rest = to_json(self, exclude=SUMMED)
-        return hashlib.sha256(self.tree.digest() + rest).hexdigest()
+        return hashlib.sha256(self.tree.digest() + self.knowledge.digest() + rest).hexdigest()
 
     def issue(self, request: Request, record: Record) -> None:
         """A request waits for its reply; if it follows on lost ones, these are decided about."""

@@ -7,7 +7,7 @@ import pytest
 from events.log import read
 from events.projections.state import TAKES, State, replay
 from events.projections.tree import OPEN, Status
-from events.vocabulary import AnyEvent, CandidateProposed, PairsMeasured, Record
+from events.vocabulary import AnyEvent, CandidateProposed, FactLearned, PairsMeasured, Record
 from tests.support.fake_target import FakeTarget
 from tests.support.runs import begin, campaign
 
@@ -29,6 +29,8 @@ def _changed(records: tuple[Record, ...]) -> Iterator[tuple[Record, ...]]:
         elif isinstance(event, PairsMeasured):
             changed = event.model_copy(update={"device_s": event.device_s + 1e-6})
             yield _with(records, record, changed)
+        elif isinstance(event, FactLearned):
+            yield _with(records, record, event.model_copy(update={"claim": "another"}))
 
 
 def _with(records: tuple[Record, ...], at: Record, event: AnyEvent) -> tuple[Record, ...]:
@@ -51,8 +53,8 @@ def test_a_digest_does_not_depend_on_earlier_ones(records: tuple[Record, ...]) -
             assert often.digest() == replay(records[: record.seq + 1]).digest()
 
 
-def test_no_change_to_a_closed_candidate_escapes_the_digest(records: tuple[Record, ...]) -> None:
-    """It is what replay checks the fold against, long after most candidates are closed."""
+def test_no_change_to_what_is_settled_escapes_the_digest(records: tuple[Record, ...]) -> None:
+    """Replay checks the fold by it, long after a candidate is closed or a fact is learned."""
     digest = replay(records).digest()
     others = [replay(other).digest() for other in _changed(records)]
 
