@@ -110,6 +110,7 @@ class Desk:
         """A role has answered."""
         thread = self._answered(event, seq)
         desk, outcome = self.of(thread.kernel), event.outcome
+        # `isinstance` of a pydantic model is slow where it says no.
         if type(outcome) is DesignPlan and outcome.move:
             desk.designs.append(outcome.move)
         elif type(outcome) is Draft:

@@ -54,8 +54,8 @@ OPEN = (Status.PROPOSED, Status.SCREENING, Status.EXAMINED, Status.QUEUED)
 class Node:
     """One candidate.
 
-    What the evidence since its last change of opponent says is kept while it may go on; who wants
-    it of a closed candidate reads the log.
+    Its evidence since its last change of opponent is kept while it may go on; whoever wants that
+    of a closed candidate reads the log.
     """
 
     candidate: CandidateId
