@@ -9,11 +9,13 @@ from decisions.address import DIRECTOR
 from decisions.plan import decide
 from events.blobs import Blobs
 from events.log import Entry, EventLog
-from events.projections.state import REPLIES, REQUESTS, State
+from events.projections.state import State
 from events.vocabulary import (
     AnyEvent,
     MeasurementRequested,
     Record,
+    Reply,
+    Request,
     RequestLost,
     RunInterrupted,
     RunResumed,
@@ -54,11 +56,11 @@ class Director:
         A device job that was running is lost: its result, if there was one, was never recorded.
         Everything else is sent again as it was, from the state that it was first decided in.
         """
-        answered = {r.because[0] for r in records if isinstance(r.event, REPLIES) and r.because}
+        answered = {r.because[0] for r in records if isinstance(r.event, Reply) and r.because}
         for record in records:
             self.state.apply(record)
             self._place(record)
-            if isinstance(record.event, REQUESTS) and record.seq not in answered:
+            if isinstance(record.event, Request) and record.seq not in answered:
                 self._post(record)
         self._append(mark)
         for seq, request in list(self.state.pending.items()):
@@ -97,19 +99,19 @@ class Director:
         for record in self._log.append([Entry(event, actor, because)]):
             self.state.apply(record)
             self._place(record)
-            if isinstance(record.event, REQUESTS):
+            if isinstance(record.event, Request):
                 self._post(record)
             self._watch(record, self.state)
 
     def _place(self, record: Record) -> None:
         """Note whose place a request has: that of the lost request that it issues again."""
-        if isinstance(record.event, REQUESTS):
+        if isinstance(record.event, Request):
             first = record.because[0] if record.because else record.seq
             self._places[record.seq] = self._places.get(first, record.seq)
 
     def _post(self, record: Record) -> None:
         """Word the command now, while the state is the one that the request was decided in."""
-        if isinstance(record.event, REQUESTS):
+        if isinstance(record.event, Request):
             place = self._places[record.seq]
             self._outbox.append(command(self.state, record.seq, place, record.event, self._blobs))
 

@@ -14,7 +14,7 @@ from decisions.policy import DECIDED, FORMER, Policy, policy
 from decisions.standing import misplaced
 from events.blob_names import blobs_of, named_by
 from events.errors import BlobMissingError, FoldError
-from events.projections.state import REPLIES, State
+from events.projections.state import State
 from events.pruned import unlisted
 from events.vocabulary import (
     AnyEvent,
@@ -24,6 +24,7 @@ from events.vocabulary import (
     LogRepaired,
     PairsMeasured,
     Record,
+    Reply,
     RequestLost,
     RunInterrupted,
     RunResumed,
@@ -140,7 +141,7 @@ class Course:
         """Nobody waits for a reply, or stops, while a decision is due."""
         event = record.event
         is_resumed = isinstance(event, RequestLost) and event.by == "resume"
-        if is_resumed or not isinstance(event, (*REPLIES, RunInterrupted)):
+        if is_resumed or not isinstance(event, Reply | RunInterrupted):
             return
         if (due := decide(self.state, self.policy.rules)) is not None:
             yield f"a decision is missing before it: {due.event.kind}"

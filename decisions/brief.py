@@ -89,8 +89,5 @@ def _lessons(state: State, kernel: str) -> tuple[Lesson, ...]:
 
 
 def _tried(state: State, turn: TurnAssigned) -> tuple[str, ...]:
-    prefix = f"{turn.parent}|"
-    moves = state.desk.of(turn.kernel).moves
-    if turn.task == "step":
-        return tuple(m.removeprefix(prefix) for m in moves if m.startswith(prefix))
-    return tuple(m for m in moves if "|" not in m)
+    desk = state.desk.of(turn.kernel)
+    return tuple(desk.steps.get(turn.parent, ()) if turn.task == "step" else desk.designs)

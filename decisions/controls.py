@@ -98,7 +98,7 @@ def _scale(node: Node) -> Scale:
 
 
 def _sentinel(state: State, kernel: str) -> Due | None:
-    """Test the A/A pairs of each incumbent between new ones and the next job."""
+    """Test the last incumbent's A/A pairs between new ones and the next job."""
     ledger = state.ledger.of(kernel)
     if not ledger.controls.get("sentinel", True):
         return None
@@ -107,12 +107,12 @@ def _sentinel(state: State, kernel: str) -> Due | None:
         return Due(_suspect(kernel, reason), (state.seq,))
     if not ledger.aa_seqs or ledger.aa_seqs[-1] < state.ledger.running_seq:
         return None
-    for incumbent, pairs in ledger.aa.items():
-        capitals = acceptance.sentinel(tuple(pairs), scale(tuple(pairs)))
-        if max(capitals) >= acceptance.SENTINEL_LIMIT:
-            reason = f"c{incumbent} differs from its own copy: capital {max(capitals):.0f}"
-            return Due(_suspect(kernel, reason), tuple(ledger.aa_seqs[-4:]))
-    return None
+    pairs = ledger.own_aa
+    capital = max(acceptance.sentinel(pairs, scale(pairs)))
+    if capital < acceptance.SENTINEL_LIMIT:
+        return None
+    reason = f"c{ledger.aa_of} differs from its own copy: capital {capital:.0f}"
+    return Due(_suspect(kernel, reason), tuple(ledger.aa_seqs)[-4:])
 
 
 def _suspect(kernel: str, reason: str) -> HarnessChecked:

@@ -6,7 +6,7 @@ from decisions.capital import Scale, scale
 from decisions.coins import coins, secret_int
 from decisions.due import Due
 from decisions.price import reopened
-from events.projections.ledger import MAX_AA_PAIRS, KernelLedger
+from events.projections.ledger import KernelLedger
 from events.projections.state import State
 from events.projections.tree import Node, Status
 from events.vocabulary import (
@@ -35,8 +35,7 @@ def kernel_scale(state: State, kernel: str) -> Scale:
 
     A few pairs of one version alone would mistake a busy moment for the noise of the device.
     """
-    aa = state.ledger.of(kernel).aa
-    return scale(tuple(pair for pairs in aa.values() for pair in pairs)[-MAX_AA_PAIRS:])
+    return scale(tuple(state.ledger.of(kernel).aa))
 
 
 def next_job(state: State) -> Due | None:
@@ -81,15 +80,14 @@ def _control_job(state: State, kernel: str) -> Due | None:
     policy = state.begun.campaign.acceptance
     ledger = state.ledger.of(kernel)
     incumbent = state.tree.incumbent(kernel)
-    n_aa = sum(len(pairs) for pairs in ledger.aa.values())
-    if n_aa < policy.noise_pairs:
+    if ledger.n_aa < policy.noise_pairs:
         return _pairs_job(state, incumbent, incumbent, "noise", "the noise of this kernel")
     slow = state.tree.nodes[state.tree.branches[kernel].nodes[2]]
     if slow.status is Status.QUEUED and slow.form == "canary_slow":
         return _pairs_job(state, incumbent, slow, "canary", "positive control")
     if ledger.bound_of != incumbent.candidate and ledger.bound_failures < MAX_FAILURES:
         return bound_job(state, kernel)
-    n_own = len(ledger.aa.get(incumbent.candidate, ()))
+    n_own = ledger.n_own_aa if ledger.aa_of == incumbent.candidate else 0
     if ledger.since_sentinel >= SENTINEL_EVERY or n_own < MIN_AA_PAIRS:
         return _pairs_job(state, incumbent, incumbent, "sentinel", "the best against its own copy")
     return None
@@ -117,16 +115,9 @@ def _test_job(state: State, kernel: str) -> Due | None:
 
 
 def _expired(state: State, kernel: str) -> Node | None:
-    """A shelved design whose premise is gone: the best version that it was compared with.
-
-    Steps need no second chance here: their edits are proposed again on every best version.
-    """
+    """A shelved design whose premise is gone: the best version that it was compared with."""
     branch = state.tree.branches[kernel]
-    for candidate in branch.shelved:
-        node = state.tree.nodes[candidate]
-        if node.form == "design" and node.opponent != branch.incumbent and node.failures == 0:
-            return node
-    return None
+    return next((state.tree.nodes[candidate] for candidate in branch.expired), None)
 
 
 def _best_shelved(state: State, kernel: str) -> Node | None:
@@ -138,7 +129,6 @@ def _best_shelved(state: State, kernel: str) -> Node | None:
         node.candidate: node.index
         for node in nodes
         if node.index is not None
-        and node.opponent == branch.incumbent
         and len(node.pairs) < max_pairs
     })  # fmt: skip
     return state.tree.nodes[choice[0]] if choice else None
@@ -215,7 +205,7 @@ def bound_job(state: State, kernel: str) -> Due:
 
 def launches(state: State, kernel: str, candidate: int) -> int:
     """Launches that make a run of ``candidate`` last about as long as the policy wants."""
-    launch_s = state.ledger.of(kernel).run_s.get(candidate)
+    launch_s = state.tree.nodes[candidate].run_s
     if not launch_s:
         return 1
     return min(

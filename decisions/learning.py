@@ -22,7 +22,7 @@ def request(state: State) -> Due | None:
 
 def _noise(state: State, kernel: str) -> Due | None:
     ledger = state.ledger.of(kernel)
-    n_pairs = sum(len(pairs) for pairs in ledger.aa.values())
+    n_pairs = ledger.n_aa
     wanted = state.begun.campaign.acceptance.noise_pairs
     if f"{kernel}:noise" in state.knowledge.asked or n_pairs < wanted:
         return None
@@ -45,19 +45,18 @@ def _bound(state: State, kernel: str) -> Due | None:
 
 
 def _rule(state: State) -> Due | None:
-    for seq, candidate in state.knowledge.unread.items():
-        node = state.tree.nodes[candidate]
-        branch = state.tree.branches[node.kernel]
-        if node.examined is None or branch.incumbent is None:
+    for seq, failed in state.knowledge.unread.items():
+        node = state.tree.nodes[failed.candidate]
+        if state.tree.branches[node.kernel].incumbent is None:
             continue
         request = LearningRequested(
             kernel=node.kernel,
             topic="rule",
-            diagnostics=node.examined.diagnostics,
+            diagnostics=failed.diagnostics,
             source=node.source,
-            signature=node.examined.signature or "",
-            snippet=node.examined.snippet,
-            certain=node.examined.certain,
+            signature=failed.signature or "",
+            snippet=failed.snippet,
+            certain=failed.certain,
             known_good=_built(state, node.kernel),
         )
         return Due(request, (seq,))

@@ -48,12 +48,14 @@ def twin(state: State, node: Node) -> int | None:
     A shelved candidate's does not, once its premise is gone: it was set aside before it was
     measured, or against a best version that has been replaced.
     """
-    best = state.tree.branches[node.kernel].incumbent
-    for candidate in state.tree.by_normalized[f"{node.kernel}:{node.normalized}"]:
+    branch = state.tree.branches[node.kernel]
+    for candidate in branch.by_normalized[node.normalized]:
         earlier = state.tree.nodes[candidate]
         if candidate >= node.candidate:
             return None
-        if earlier.status is Status.SHELVED and (not earlier.pairs or earlier.opponent != best):
+        if earlier.status is Status.SHELVED and (
+            not earlier.n_pairs or earlier.opponent != branch.incumbent
+        ):
             continue
         return candidate
     return None

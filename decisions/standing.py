@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from decisions.address import DIRECTOR, OPERATOR, address
 from decisions.claims import toolchain_digest
-from events.projections.state import REPLIES, State, work_id
+from events.projections.state import State, work_id
 from events.vocabulary import (
     BlobsPruned,
     BoundMeasured,
@@ -18,6 +18,7 @@ from events.vocabulary import (
     PairsMeasured,
     RebaseRequested,
     Record,
+    Reply,
     Request,
     RequestLost,
     RoleReplied,
@@ -43,7 +44,7 @@ def misplaced(state: State, record: Record) -> Iterator[str]:
         record: any.
     """
     event = record.event
-    if isinstance(event, REPLIES):
+    if isinstance(event, Reply):
         yield from _reply(state, record)
     elif record.actor not in ((DIRECTOR, OPERATOR) if isinstance(event, OPERATED) else (DIRECTOR,)):
         yield f"it is not for {record.actor} to write"

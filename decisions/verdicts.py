@@ -75,7 +75,7 @@ def _verdict(state: State, node: Node) -> acceptance.Verdict | None:
     if not node.pairs or node.scale is None:
         return None
     known = Scale(pair=node.scale[0], slot=node.scale[1])
-    return _judge(tuple(node.pairs), known, state.begun.campaign.acceptance, price(state))
+    return _judge(node.pairs, known, state.begun.campaign.acceptance, price(state))
 
 
 def _judged(state: State, node: Node) -> Due | None:
@@ -94,7 +94,7 @@ def _judged(state: State, node: Node) -> Due | None:
 
 
 def _why(node: Node) -> tuple[int, ...]:
-    return tuple(node.evidence) or (node.proposed,)
+    return node.evidence or (node.proposed,)
 
 
 def _accepted(state: State, node: Node, verdict: acceptance.Verdict) -> CandidateAccepted:
@@ -136,7 +136,7 @@ def _shelved(
     return CandidateShelved(
         candidate=node.candidate,
         premise_parent=node.opponent or node.parent or 0,
-        premise_toolchain=node.examined.toolchain if node.examined else "",
+        premise_toolchain=node.toolchain,
         capital=verdict.capital if verdict else 1.0,
         n_pairs=len(node.pairs),
         effect=verdict.effect if verdict else None,

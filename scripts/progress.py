@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import exp
 from typing import Protocol, TextIO
 
@@ -298,7 +298,7 @@ def usage(state: State, since_s: float = 0.0) -> str:
         f"{state.tree.n_search}/{campaign.search.max_candidates} candidates",
         f"device busy {min(busy, 1.0):.0%}",
     ]
-    for name, amount in {"wall_s": wall, **spent.model_dump()}.items():
+    for name, amount in {"wall_s": wall, **asdict(spent)}.items():
         limit = getattr(campaign.budget, name)
         if limit is not None:
             places = 2 if name == "cost_usd" else 0

@@ -122,7 +122,7 @@ def summary(replayed: Replayed) -> dict[str, Any]:
         "jobs": state.ledger.jobs,
         "pending": len(state.pending),
         "wall_s": state.spending.wall_s,
-        "spent": state.spending.settled.model_dump(),
+        "spent": asdict(state.spending.settled),
         "geomean": state.finished.geomean if state.finished else None,
         "digests_checked": replayed.n_digests,
         "digests_of_other_versions": replayed.n_foreign,

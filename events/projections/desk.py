@@ -10,18 +10,14 @@ from events.vocabulary import (
     DesignPlan,
     Draft,
     Nothing,
-    Record,
     RoleReplied,
-    RunStarted,
     Sha,
     TurnAssigned,
-    TurnDropped,
     TurnFailed,
-    WorkAbandoned,
 )
 
 
-@dataclass
+@dataclass(slots=True)
 class Thread:
     """One chain of turns that should end in a candidate (or an analysis)."""
 
@@ -42,12 +38,12 @@ class Thread:
     reply_seq: int = -1
 
 
-@dataclass
+@dataclass(slots=True)
 class KernelDesk:
     """What the roles have said about one kernel."""
 
     analyses: dict[CandidateId, Analysis | None] = field(default_factory=dict)
-    """Per incumbent; None if the analyst could not tell."""
+    """Per incumbent that is or was a parent of open threads; None if the analyst could not tell."""
     no_designs: dict[CandidateId, None] = field(default_factory=dict)
     """Incumbents for which the architect had nothing more."""
     no_steps: dict[CandidateId, None] = field(default_factory=dict)
@@ -56,17 +52,34 @@ class KernelDesk:
     """Threads in a row that ended without a candidate."""
     last_failure: str = ""
     """Why the last of them did."""
-    moves: list[str] = field(default_factory=list)
-    """Moves of designs and, as ``<incumbent>|<move>``, of steps, in order."""
+    designs: list[str] = field(default_factory=list)
+    """Moves of designs, in order."""
+    steps: dict[CandidateId, list[str]] = field(default_factory=dict)
+    """Moves of steps, in order, by the best version that they were tried on; not those of
+    replaced versions."""
+
+    def note_nothing(self, turn: TurnAssigned) -> None:
+        """A role had nothing to say about an incumbent."""
+        match turn.task:
+            case "design":
+                self.no_designs[turn.parent] = None
+            case "step":
+                self.no_steps[turn.parent] = None
+            case "analyse":
+                self.analyses[turn.parent] = None
+            case "implement" | "review":
+                pass
 
 
-@dataclass
+@dataclass(slots=True)
 class Desk:
     """All turns of a run."""
 
     n_turns: int = 0
     threads: dict[int, Thread] = field(default_factory=dict)
     """Open threads."""
+    turns: dict[int, int] = field(default_factory=dict)
+    """Open threads by their last turn."""
     replied: dict[int, None] = field(default_factory=dict)
     """Threads whose last reply waits for a decision."""
     kernels: dict[str, KernelDesk] = field(default_factory=dict)
@@ -75,62 +88,56 @@ class Desk:
         """The desk of one kernel; reading makes none, or decisions would change the state."""
         return self.kernels[kernel]
 
-    def apply(self, record: Record) -> None:
-        """Take in one record."""
-        match record.event:
-            case RunStarted(campaign=campaign):
-                self.kernels = {kernel: KernelDesk() for kernel in campaign.kernels}
-            case TurnAssigned() as event:
-                self._assign(event, record.seq)
-            case RoleReplied() | TurnFailed() as event:
-                self._reply(event, record.seq)
-            case CandidateProposed(rebased_from=int()) as event:
-                self.of(event.kernel).moves.append(f"{event.parent}|{event.move}")
-            case CandidateProposed(turn=int() as turn) as event:
-                self._end(turn)
-                self.of(event.kernel).failures = 0
-            case TurnDropped(turn=turn, reason=why) | WorkAbandoned(turn=int() as turn, reason=why):
-                self._drop(turn, why)
-            case _:
-                pass
+    def start(self, kernels: tuple[str, ...]) -> None:
+        """A run begins with these kernels."""
+        self.kernels = {kernel: KernelDesk() for kernel in kernels}
 
-    def _assign(self, event: TurnAssigned, seq: int) -> None:
-        self.n_turns = max(self.n_turns, event.turn)
-        known = self.threads.get(event.thread)
-        if known is None:
+    def assign(self, event: TurnAssigned, seq: int) -> None:
+        """A role is asked: a thread begins or goes on."""
+        turn, number = event.turn, event.thread
+        self.n_turns = max(self.n_turns, turn)
+        thread = self.threads.get(number)
+        if thread is None:
             form: Literal["design", "step"] = "design" if event.task == "design" else "step"
-            self.threads[event.thread] = Thread(event.thread, event.kernel, event, seq, form)
-            return
-        known.turn, known.turn_seq, known.reply = event, seq, None
-        self.replied.pop(event.thread, None)
+            self.threads[number] = Thread(number, event.kernel, event, seq, form)
+        else:
+            self.turns.pop(thread.turn.turn, None)
+            self.replied.pop(number, None)
+            thread.turn, thread.turn_seq, thread.reply = event, seq, None
+        self.turns[turn] = number
 
-    def _reply(self, event: RoleReplied | TurnFailed, seq: int) -> None:
-        thread = next(t for t in self.threads.values() if t.turn.turn == event.turn)
-        thread.reply, thread.reply_seq = event, seq
-        self.replied[thread.thread] = None
-        if not isinstance(event, RoleReplied):
-            return
-        desk = self.of(thread.kernel)
-        match event.outcome:
-            case Draft() as draft:
-                thread.draft, thread.draft_seq, thread.draft_reply = draft, seq, event.reply
-                thread.author = f"{thread.turn.role}/{event.provider}"
-            case Analysis() as analysis:
-                desk.analyses[thread.turn.parent] = analysis
-            case Nothing() if thread.turn.task == "design":
-                desk.no_designs[thread.turn.parent] = None
-            case Nothing() if thread.turn.task == "step":
-                desk.no_steps[thread.turn.parent] = None
-            case Nothing() if thread.turn.task == "analyse":
-                desk.analyses[thread.turn.parent] = None
-            case _:
-                pass
-        if isinstance(event.outcome, DesignPlan) and event.outcome.move:
-            desk.moves.append(event.outcome.move)
-        if isinstance(event.outcome, Draft) and thread.turn.task == "step" and event.outcome.move:
-            desk.moves.append(f"{thread.turn.parent}|{event.outcome.move}")
+    def reply(self, event: RoleReplied, seq: int) -> None:
+        """A role has answered."""
+        thread = self._answered(event, seq)
+        desk, outcome = self.of(thread.kernel), event.outcome
+        # `isinstance` of a pydantic model is slow where it says no.
+        if type(outcome) is DesignPlan and outcome.move:
+            desk.designs.append(outcome.move)
+        elif type(outcome) is Draft:
+            thread.draft, thread.draft_seq, thread.draft_reply = outcome, seq, event.reply
+            thread.author = f"{thread.turn.role}/{event.provider}"
+            if thread.turn.task == "step" and outcome.move:
+                desk.steps.setdefault(thread.turn.parent, []).append(outcome.move)
+        elif type(outcome) is Analysis:
+            desk.analyses[thread.turn.parent] = outcome
+        elif type(outcome) is Nothing:
+            desk.note_nothing(thread.turn)
 
-    def _drop(self, turn: int, reason: str) -> None:
+    def fail(self, event: TurnFailed, seq: int) -> None:
+        """A role gave no reply."""
+        self._answered(event, seq)
+
+    def propose(self, event: CandidateProposed) -> None:
+        """A thread has ended in a candidate, or a step is tried on a new best version."""
+        if event.rebased_from is not None:
+            if event.parent is not None and event.move:
+                self.of(event.kernel).steps.setdefault(event.parent, []).append(event.move)
+        elif event.turn is not None:
+            self._end(event.turn)
+            self.of(event.kernel).failures = 0
+
+    def drop(self, turn: int, reason: str) -> None:
+        """A thread has ended without a candidate."""
         thread = self._end(turn)
         reply = thread.reply
         done = isinstance(reply, RoleReplied) and isinstance(reply.outcome, Nothing)
@@ -138,8 +145,20 @@ class Desk:
             desk = self.of(thread.kernel)
             desk.failures, desk.last_failure = desk.failures + 1, reason
 
+    def replace(self, kernel: str, incumbent: CandidateId) -> None:
+        """A best version was replaced: only threads that began on it are still told of it."""
+        desk = self.of(kernel)
+        desk.steps.pop(incumbent, None)
+        parents = {thread.turn.parent for thread in self.threads.values()}
+        desk.analyses = {c: said for c, said in desk.analyses.items() if c in parents}
+
+    def _answered(self, event: RoleReplied | TurnFailed, seq: int) -> Thread:
+        thread = self.threads[self.turns[event.turn]]
+        thread.reply, thread.reply_seq = event, seq
+        self.replied[thread.thread] = None
+        return thread
+
     def _end(self, turn: int) -> Thread:
-        thread = next(t for t in self.threads.values() if t.turn.turn == turn)
-        del self.threads[thread.thread]
+        thread = self.threads.pop(self.turns.pop(turn))
         self.replied.pop(thread.thread, None)
         return thread

@@ -3,30 +3,32 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from events.projections.tree import DesignTree
 from events.vocabulary import (
     BoundMeasured,
     CandidateId,
     HarnessChecked,
-    JobFailed,
     MeasurementRequested,
     Pair,
     PairsMeasured,
-    Record,
-    RunStarted,
-    WorkAbandoned,
 )
 
 MAX_AA_PAIRS = 200
 
 
-@dataclass
+@dataclass(slots=True)
 class KernelLedger:
     """One kernel's device work."""
 
-    aa: dict[CandidateId, deque[Pair]] = field(default_factory=dict)
-    """A/A pairs per incumbent, the last 200 of each."""
-    aa_seqs: list[int] = field(default_factory=list)
+    aa: deque[Pair] = field(default_factory=lambda: deque(maxlen=MAX_AA_PAIRS))
+    """The last A/A pairs, whatever the best version was."""
+    n_aa: int = 0
+    """A/A pairs so far."""
+    aa_of: CandidateId | None = None
+    """The incumbent of the last A/A pair."""
+    n_own_aa: int = 0
+    """A/A pairs of that incumbent so far."""
+    aa_seqs: deque[int] = field(default_factory=lambda: deque(maxlen=MAX_AA_PAIRS))
+    """Records of the last A/A pairs."""
     aa_coins: int = 0
     """Coins of answered A/A jobs, void ones included."""
     noise_failures: int = 0
@@ -40,8 +42,6 @@ class KernelLedger:
     bound_seq: int | None = None
     bound_failures: int = 0
     """Bound jobs in a row that failed."""
-    run_s: dict[CandidateId, float] = field(default_factory=dict)
-    """Last known seconds per launch, for planning and plots only."""
     final: list[Pair] = field(default_factory=list)
     final_seqs: list[int] = field(default_factory=list)
     final_coins: int = 0
@@ -58,8 +58,24 @@ class KernelLedger:
             return None
         return self.bound_incumbent_s / min(self.bounds_s.values())
 
+    @property
+    def own_aa(self) -> tuple[Pair, ...]:
+        """The last A/A pairs of `aa_of`."""
+        return tuple(self.aa)[-self.n_own_aa :] if self.n_own_aa else ()
 
-@dataclass
+    def add_aa(self, incumbent: CandidateId, pairs: tuple[Pair, ...], seq: int) -> None:
+        """An incumbent was compared with itself."""
+        if self.aa_of != incumbent:
+            self.aa_of, self.n_own_aa = incumbent, 0
+        self.aa.extend(pairs)
+        self.aa_seqs.append(seq)
+        self.n_aa += len(pairs)
+        self.n_own_aa += len(pairs)
+        self.aa_coins += len(pairs)
+        self.since_sentinel = self.noise_failures = 0
+
+
+@dataclass(slots=True)
 class DeviceLedger:
     """All device work of a run."""
 
@@ -74,29 +90,61 @@ class DeviceLedger:
         """The ledger of one kernel; reading makes none, or decisions would change the state."""
         return self.kernels[kernel]
 
-    def apply(self, record: Record, tree: DesignTree) -> None:
-        """Take in one record, and hand device replies on to the candidate they are about."""
-        match record.event:
-            case RunStarted(campaign=campaign):
-                self.kernels = {kernel: KernelLedger() for kernel in campaign.kernels}
-            case MeasurementRequested() as event:
-                self.running, self.running_seq = event, record.seq
-                if event.purpose in ("test", "canary"):
-                    tree.opposed(event)
-            case PairsMeasured() as event:
-                self._pairs(event, record.seq, tree)
-            case BoundMeasured() as event:
-                self._bound(event, record.seq)
-            case JobFailed() as event:
-                self._failed(event, record.seq, tree)
-            case WorkAbandoned(job=int() as job, reason=reason):
-                lost = JobFailed(job=job, arm="device", reason=reason, device_s=0.0)
-                self._failed(lost, record.seq, tree)
-            case HarnessChecked() as event:
-                ledger = self.of(event.kernel)
-                ledger.controls[event.control] = event.passed
-            case _:
+    def start(self, kernels: tuple[str, ...]) -> None:
+        """A run begins with these kernels."""
+        self.kernels = {kernel: KernelLedger() for kernel in kernels}
+
+    def request(self, event: MeasurementRequested, seq: int) -> None:
+        """A job is sent to the device."""
+        self.running, self.running_seq = event, seq
+
+    def pairs(self, event: PairsMeasured, seq: int) -> MeasurementRequested:
+        """A job gave pairs; return it."""
+        pairs, device_s = event.pairs, event.device_s
+        job, ledger = self._done(device_s)
+        ledger.job_s = max(ledger.job_s or 0.0, device_s)
+        match job.purpose:
+            case "test" | "canary":
+                ledger.since_sentinel += len(pairs)
+                self.candidate_pairs += len(pairs)
+            case "noise" | "sentinel":
+                ledger.add_aa(job.incumbent, pairs, seq)
+            case "final":
+                ledger.final.extend(pairs)
+                ledger.final_coins += len(pairs)
+                ledger.final_seqs.append(seq)
+            case "bound":
                 pass
+        return job
+
+    def bound(self, event: BoundMeasured, seq: int) -> MeasurementRequested:
+        """A job gave the times of load-only variants; return it."""
+        job, ledger = self._done(event.device_s)
+        ledger.job_s = max(ledger.job_s or 0.0, event.device_s)
+        ledger.bound_of, ledger.bound_seq, ledger.bound_failures = job.incumbent, seq, 0
+        ledger.bounds_s = dict(event.bounds_s)
+        ledger.bound_incumbent_s = event.incumbent_s
+        return job
+
+    def fail(self, device_s: float) -> MeasurementRequested:
+        """A job gave nothing; return it."""
+        job, ledger = self._done(device_s)
+        match job.purpose:
+            case "noise" | "sentinel":
+                ledger.noise_failures += 1
+                ledger.aa_coins += len(job.coins)
+            case "final":
+                ledger.final_failures += 1
+                ledger.final_coins += len(job.coins)
+            case "bound":
+                ledger.bound_failures += 1
+            case "test" | "canary":
+                pass
+        return job
+
+    def control(self, event: HarnessChecked) -> None:
+        """A control has spoken about the harness."""
+        self.of(event.kernel).controls[event.control] = event.passed
 
     def _done(self, device_s: float) -> tuple[MeasurementRequested, KernelLedger]:
         job = self.running
@@ -107,50 +155,3 @@ class DeviceLedger:
         ledger = self.of(job.kernel)
         ledger.device_s += device_s
         return job, ledger
-
-    def _pairs(self, event: PairsMeasured, seq: int, tree: DesignTree) -> None:
-        job, ledger = self._done(event.device_s)
-        ledger.job_s = max(ledger.job_s or 0.0, event.device_s)
-        last = event.pairs[-1]
-        ledger.run_s[job.incumbent] = last.incumbent_s
-        ledger.run_s[job.candidate] = last.candidate_s
-        match job.purpose:
-            case "noise" | "sentinel":
-                pairs = ledger.aa.setdefault(job.incumbent, deque(maxlen=MAX_AA_PAIRS))
-                pairs.extend(event.pairs)
-                ledger.aa_seqs.append(seq)
-                ledger.aa_coins += len(event.pairs)
-                ledger.since_sentinel = ledger.noise_failures = 0
-            case "test" | "canary":
-                tree.measured(job.candidate, event, seq)
-                ledger.since_sentinel += len(event.pairs)
-                self.candidate_pairs += len(event.pairs)
-            case "final":
-                ledger.final.extend(event.pairs)
-                ledger.final_coins += len(event.pairs)
-                ledger.final_seqs.append(seq)
-            case "bound":
-                pass
-
-    def _bound(self, event: BoundMeasured, seq: int) -> None:
-        job, ledger = self._done(event.device_s)
-        ledger.job_s = max(ledger.job_s or 0.0, event.device_s)
-        ledger.bound_of, ledger.bound_seq, ledger.bound_failures = job.incumbent, seq, 0
-        ledger.bounds_s = dict(event.bounds_s)
-        ledger.bound_incumbent_s = event.incumbent_s
-        ledger.run_s[job.incumbent] = event.incumbent_s
-
-    def _failed(self, event: JobFailed, seq: int, tree: DesignTree) -> None:
-        job, ledger = self._done(event.device_s)
-        match job.purpose:
-            case "noise" | "sentinel":
-                ledger.noise_failures += 1
-                ledger.aa_coins += len(job.coins)
-            case "test" | "canary":
-                tree.measured(job.candidate, event, seq)
-                tree.nodes[job.candidate].coins_used += len(job.coins)
-            case "final":
-                ledger.final_failures += 1
-                ledger.final_coins += len(job.coins)
-            case "bound":
-                ledger.bound_failures += 1

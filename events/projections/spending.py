@@ -1,42 +1,32 @@
 """What the run has spent and what is reserved for work without a reply."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from events.vocabulary import (
-    BlobsPruned,
-    BoundMeasured,
-    JobFailed,
-    LogRepaired,
-    MeasurementRequested,
-    PairsMeasured,
-    Record,
-    RequestLost,
-    RoleReplied,
-    RunResumed,
-    Spend,
-    TurnAssigned,
-    TurnFailed,
-)
-
-AFTER_PAUSE = (RunResumed, LogRepaired, BlobsPruned)
-"""Marks that follow on a time when no process drove the run."""
+from events.vocabulary import Spend
 
 
-def plus(a: Spend, b: Spend) -> Spend:
-    """Add two amounts."""
-    return Spend(
-        model_calls=a.model_calls + b.model_calls,
-        tokens=a.tokens + b.tokens,
-        cost_usd=a.cost_usd + b.cost_usd,
-        device_s=a.device_s + b.device_s,
-    )
+@dataclass(slots=True)
+class Amount:
+    """A running total of what `Spend` has the units of."""
+
+    model_calls: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    device_s: float = 0.0
+
+    def add(self, spend: Spend) -> None:
+        """Add an amount."""
+        self.model_calls += spend.model_calls
+        self.tokens += spend.tokens
+        self.cost_usd += spend.cost_usd
+        self.device_s += spend.device_s
 
 
-@dataclass
+@dataclass(slots=True)
 class Spending:
     """Settled and reserved amounts, and the wall time of the processes that ran."""
 
-    settled: Spend = field(default_factory=Spend)
+    settled: Amount = field(default_factory=Amount)
     reserved: dict[int, Spend] = field(default_factory=dict)
     """By the sequence number of the request."""
     wall_ns: int = 0
@@ -48,32 +38,31 @@ class Spending:
         return self.wall_ns / 1e9
 
     @property
-    def committed(self) -> Spend:
+    def committed(self) -> Amount:
         """Settled and reserved together."""
-        total = self.settled
-        for amount in self.reserved.values():
-            total = plus(total, amount)
+        total = replace(self.settled)
+        for amount in self.reserved.values():  # no more than may be under way at a time
+            total.add(amount)
         return total
 
-    def apply(self, record: Record) -> None:
-        """Take in one record."""
-        if self.last_ns is not None and not isinstance(record.event, AFTER_PAUSE):
-            self.wall_ns += max(0, record.time_ns - self.last_ns)
-        self.last_ns = record.time_ns
-        match record.event:
-            case TurnAssigned(reserved=amount) | MeasurementRequested(reserved=amount):
-                self.reserved[record.seq] = amount
-            case RoleReplied(spent=amount) | TurnFailed(spent=amount):
-                self._settle(record, amount)
-            case PairsMeasured() | BoundMeasured() | JobFailed() as event:
-                self._settle(record, Spend(device_s=event.device_s))
-            case RequestLost(by=by):
-                amount = self.reserved.pop(record.because[0], Spend())
-                if by == "mailbox":  # its actor may have spent all of it before it was lost
-                    self.settled = plus(self.settled, amount)
-            case _:
-                pass
+    def pass_time(self, now_ns: int, *, is_pause: bool) -> None:
+        """Time has passed since the last record; nothing ran if it was a pause."""
+        if self.last_ns is not None and now_ns > self.last_ns and not is_pause:
+            self.wall_ns += now_ns - self.last_ns
+        self.last_ns = now_ns
 
-    def _settle(self, record: Record, amount: Spend) -> None:
-        self.reserved.pop(record.because[0], None)
-        self.settled = plus(self.settled, amount)
+    def settle(self, request: int, spent: Spend) -> None:
+        """A request has cost ``spent``; nothing is held back for it any more."""
+        self.reserved.pop(request, None)
+        self.settled.add(spent)
+
+    def settle_device(self, request: int, device_s: float) -> None:
+        """A request has cost device time alone."""
+        self.reserved.pop(request, None)
+        self.settled.device_s += device_s
+
+    def lose(self, request: int, *, is_spent: bool) -> None:
+        """A request was lost; its actor may have spent all of it before, or nothing."""
+        amount = self.reserved.pop(request, None)
+        if is_spent and amount is not None:
+            self.settled.add(amount)

@@ -1,11 +1,13 @@
 """The Design Tree: every candidate of every kernel, and the best version of each."""
 
+import hashlib
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pydantic_core import to_json
+
 from events.vocabulary import (
-    AnyEvent,
     CandidateAccepted,
     CandidateExamined,
     CandidateId,
@@ -23,10 +25,7 @@ from events.vocabulary import (
     Pair,
     PairsMeasured,
     RebaseRequested,
-    Record,
-    ScreeningRequested,
     Sha,
-    WorkAbandoned,
 )
 
 
@@ -47,12 +46,17 @@ class Status(StrEnum):
     """The baseline, or a canary that has done its work."""
 
 
+MODULUS = 2**256
 OPEN = (Status.PROPOSED, Status.SCREENING, Status.EXAMINED, Status.QUEUED)
 
 
-@dataclass
+@dataclass(slots=True)
 class Node:
-    """One candidate, with the evidence since its last change of opponent."""
+    """One candidate.
+
+    Its evidence since its last change of opponent is kept while it may go on; whoever wants that
+    of a closed candidate reads the log.
+    """
 
     candidate: CandidateId
     kernel: str
@@ -66,16 +70,19 @@ class Node:
     proposed: int
     """Sequence number of the proposal."""
     reply: Sha | None = None
-    """Steps: the reply that holds the edits."""
+    """Steps that may be rebased: the reply that holds the edits."""
     status: Status = Status.PROPOSED
-    examined: CandidateExamined | None = None
-    evidence: list[int] = field(default_factory=list)
-    """Records that the next decision about this candidate rests on."""
     artifact: Sha | None = None
+    toolchain: str = ""
+    """Digest of the fingerprint that screened it."""
+    examined: CandidateExamined | None = None
+    """Screening's evidence, until its verdict; a refused canary keeps it for its check."""
+    evidence: tuple[int, ...] = ()
+    """Records that the next decision about this candidate rests on."""
     opponent: CandidateId | None = None
     """The incumbent that `pairs` are against."""
     scale: tuple[float, float] | None = None
-    pairs: list[Pair] = field(default_factory=list)
+    pairs: tuple[Pair, ...] = ()
     coins_used: int = 0
     """Coins of answered jobs against `opponent`, void ones included."""
     failures: int = 0
@@ -85,6 +92,9 @@ class Node:
     failed: JobFailed | None = None
     """The last job's failure, if nobody has decided about it."""
     device_s: float = 0.0
+    """Of all jobs that compared it with an incumbent."""
+    run_s: float | None = None
+    """Last known seconds per launch, for planning and plots only."""
     capital: float = 1.0
     effect: float | None = None
     low: float | None = None
@@ -102,18 +112,28 @@ class Node:
         """Whether the search proposed it, rather than the target."""
         return self.form in ("design", "step")
 
+    def drop_evidence(self) -> None:
+        """Let go of what only a candidate that goes on needs."""
+        self.examined = self.failed = self.scale = None
+        self.evidence = self.pairs = ()
 
-@dataclass
+
+@dataclass(slots=True)
 class Branch:
-    """One kernel's part of the tree."""
+    """One kernel's part of the tree. A dict to None is an ordered set."""
 
     baseline: CandidateId | None = None
     incumbent: CandidateId | None = None
     accepts: list[CandidateId] = field(default_factory=list)
     nodes: list[CandidateId] = field(default_factory=list)
+    by_normalized: dict[Sha, list[CandidateId]] = field(default_factory=dict)
+    """Candidates per normalized source, in order."""
     open: dict[CandidateId, None] = field(default_factory=dict)
-    """Candidates between proposal and verdict, in order of proposal (a dict as an ordered set)."""
+    """Candidates between proposal and verdict, in order of proposal."""
     shelved: dict[CandidateId, None] = field(default_factory=dict)
+    """Shelved candidates that may go on against the best version."""
+    expired: dict[CandidateId, None] = field(default_factory=dict)
+    """Shelved designs whose opponent has been replaced: they may meet the best version."""
     n_designs: int = 0
     n_steps: int = 0
     n_rebased: int = 0
@@ -121,14 +141,12 @@ class Branch:
     finished: KernelFinished | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class DesignTree:
     """All candidates of a run."""
 
     nodes: dict[CandidateId, Node] = field(default_factory=dict)
     branches: dict[str, Branch] = field(default_factory=dict)
-    by_normalized: dict[str, list[CandidateId]] = field(default_factory=dict)
-    """Candidates per ``kernel:normalized source``, in order."""
     proposed: dict[CandidateId, None] = field(default_factory=dict)
     examined: dict[CandidateId, None] = field(default_factory=dict)
     stale: dict[CandidateId, None] = field(default_factory=dict)
@@ -139,6 +157,10 @@ class DesignTree:
     """Stale steps on their new parent, with the record that says so."""
     price: float | None = None
     """Price of a measurement after the last verdict; None before the first."""
+    changed: dict[CandidateId, None] = field(default_factory=dict)
+    """Candidates whose hash `total` lacks, because they are open or have changed."""
+    total: int = 0
+    """Sum of the hashes of all others, modulo 2**256."""
 
     @property
     def next_id(self) -> CandidateId:
@@ -166,140 +188,200 @@ class DesignTree:
             node = self.nodes[node.opponent]
         return math.exp(total / 100)
 
-    def apply(self, record: Record) -> None:
-        """Take in one record."""
-        match record.event:
-            case CandidateProposed() as event:
-                self._propose(event, record.seq)
-            case ScreeningRequested(candidate=candidate):
-                self.nodes[candidate].status = Status.SCREENING
-                self.proposed.pop(candidate, None)
-            case CandidateExamined() as event:
-                self._examine(event, record.seq)
-            case CandidateScreened() as event:
-                self._screen(event, record.seq)
-            case WorkAbandoned(candidate=int() as candidate, reason=reason):
-                self._close(candidate, Status.REFUSED, reason, record.seq)
-            case RebaseRequested() | EditsReapplied() as event:
-                self._rebase(event, record.seq)
-            case HarnessChecked() as event:
-                self._control(event, record.seq)
-            case CandidateAccepted() | CandidateRejected() | CandidateShelved() as event:
-                self._judge(event, record.seq)
-            case KernelFinished() as event:
-                self.branches[event.kernel].finished = event
-            case _:
-                pass
+    def digest(self) -> bytes:
+        """Sum of the SHA-256 of every candidate, 32 bytes.
 
-    def measured(self, candidate: CandidateId, event: AnyEvent, seq: int) -> None:
-        """Take in a device reply about ``candidate``; called by the ledger, which knows the job."""
-        node = self.nodes[candidate]
-        node.evidence.append(seq)
-        if isinstance(event, PairsMeasured):
-            node.pairs.extend(event.pairs)
-            node.coins_used += len(event.pairs)
-            node.device_s += event.device_s
-            node.failed = None
-        elif isinstance(event, JobFailed):
-            node.failures += 1
-            node.faults += event.arm == "candidate"
-            node.failed = event
-            node.device_s += event.device_s
+        A closed candidate is hashed once, and again after a change: the cost of a digest grows
+        with what has happened since the last one, not with the run.
+        """
+        total_open = 0
+        for candidate in tuple(self.changed):
+            node = self.nodes[candidate]
+            if node.status in OPEN:
+                total_open += _hashed(node)
+            else:
+                self.total = (self.total + _hashed(node)) % MODULUS
+                del self.changed[candidate]
+        return ((self.total + total_open) % MODULUS).to_bytes(32)
 
-    def opposed(self, event: MeasurementRequested) -> None:
-        """A job is about to compare a candidate: note the opponent and the scale."""
-        node = self.nodes[event.candidate]
-        if node.opponent != event.incumbent:
-            node.opponent, node.pairs, node.coins_used = event.incumbent, [], 0
-            node.evidence, node.n_pairs = [], 0
-        node.scale = event.scale
-        node.failed = None
-        node.status = Status.QUEUED
-        branch = self.branches[node.kernel]
-        branch.shelved.pop(node.candidate, None)
-        if node.is_search:
-            branch.open[node.candidate] = None
-
-    def _propose(self, event: CandidateProposed, seq: int) -> None:
+    def propose(self, event: CandidateProposed, seq: int) -> None:
+        """A candidate enters its kernel's branch."""
+        candidate = event.candidate
         node = Node(
-            event.candidate, event.kernel, event.form, event.parent, event.hypothesis,
+            candidate, event.kernel, event.form, event.parent, event.hypothesis,
             event.source, event.normalized, event.move, event.author, seq, event.reply,
         )  # fmt: skip
-        self.nodes[event.candidate] = node
-        self.proposed[event.candidate] = None
-        branch = self.branches.setdefault(event.kernel, Branch())
-        branch.nodes.append(event.candidate)
-        same = self.by_normalized.setdefault(f"{event.kernel}:{event.normalized}", [])
-        same.append(event.candidate)
-        match event.form:
-            case "baseline":
-                branch.baseline = event.candidate
-            case "design":
-                branch.n_designs += 1
-            case "step":
-                branch.n_steps += 1
-                if event.rebased_from is not None:
-                    branch.n_rebased += 1
-                    self.reapplied.pop(event.rebased_from, None)
-            case _:
-                pass
+        self.nodes[candidate] = node
+        self.changed[candidate] = self.proposed[candidate] = None
+        branch = self.branches.get(node.kernel)
+        if branch is None:
+            branch = self.branches[node.kernel] = Branch()
+        branch.nodes.append(candidate)
+        branch.by_normalized.setdefault(node.normalized, []).append(candidate)
         if node.is_search:
-            branch.open[event.candidate] = None
+            branch.open[candidate] = None
+            branch.n_designs += node.form == "design"
+            branch.n_steps += node.form == "step"
+        elif node.form == "baseline":
+            branch.baseline = candidate
+        if event.rebased_from is not None:
+            branch.n_rebased += 1
+            self.reapplied.pop(event.rebased_from, None)
+            self.rebased_onto.pop(event.rebased_from, None)
 
-    def _examine(self, event: CandidateExamined, seq: int) -> None:
-        node = self.nodes[event.candidate]
+    def screen(self, candidate: CandidateId) -> None:
+        """A candidate is sent to the screening pool."""
+        self._changing(candidate).status = Status.SCREENING
+        self.proposed.pop(candidate, None)
+
+    def examine(self, event: CandidateExamined, seq: int) -> Node:
+        """The evidence of screening is there; return its candidate."""
+        candidate = event.candidate
+        node = self._changing(candidate)
         node.status, node.examined, node.artifact = Status.EXAMINED, event, event.artifact
-        node.evidence = [seq]
-        self.examined[event.candidate] = None
+        node.toolchain, node.evidence = event.toolchain, (seq,)
+        self.examined[candidate] = None
+        return node
 
-    def _screen(self, event: CandidateScreened, seq: int) -> None:
-        node = self.nodes[event.candidate]
-        self.examined.pop(event.candidate, None)
+    def refuse_or_queue(self, event: CandidateScreened, seq: int) -> None:
+        """Screening has its verdict."""
         if not event.passed:
-            where = f"refused at {event.stage}: {event.reason}"
-            self._close(event.candidate, Status.REFUSED, where, seq)
+            reason = f"refused at {event.stage}: {event.reason}"
+            self.close(event.candidate, Status.REFUSED, reason, seq)
             return
+        node = self._changing(event.candidate)
+        self.examined.pop(event.candidate, None)
         node.status, node.decided, node.reason = Status.QUEUED, seq, event.reason
-        node.evidence = []
+        node.drop_evidence()
         if node.form == "baseline":
             node.status = Status.CONTROL
             self.branches[node.kernel].incumbent = node.candidate
 
-    def _judge(
-        self, event: CandidateAccepted | CandidateRejected | CandidateShelved, seq: int
-    ) -> None:
-        node = self.nodes[event.candidate]
-        node.capital, node.effect, node.n_pairs = event.capital, event.effect, event.n_pairs
-        node.low, node.high, self.price = event.low, event.high, event.next_price
+    def oppose(self, event: MeasurementRequested) -> None:
+        """A job is about to compare a candidate: note the opponent and the scale."""
+        node, incumbent = self._changing(event.candidate), event.incumbent
+        if node.opponent != incumbent:
+            node.opponent, node.pairs, node.coins_used = incumbent, (), 0
+            node.evidence, node.n_pairs = (), 0
+        node.scale, node.failed, node.status = event.scale, None, Status.QUEUED
         branch = self.branches[node.kernel]
-        match event:
-            case CandidateAccepted():
-                self._close(event.candidate, Status.ACCEPTED, event.reason, seq)
-                branch.incumbent = event.candidate
-                branch.accepts.append(event.candidate)
-            case CandidateRejected():
-                self._close(event.candidate, Status.REJECTED, event.reason, seq)
-            case CandidateShelved():
-                self._close(event.candidate, Status.SHELVED, event.reason, seq)
-                branch.shelved[event.candidate], node.index = None, event.index
-                if node.form == "step" and node.reply and node.parent != branch.incumbent:
-                    self.stale[event.candidate] = None
+        branch.shelved.pop(node.candidate, None)
+        branch.expired.pop(node.candidate, None)
+        if node.is_search:
+            branch.open[node.candidate] = None
 
-    def _rebase(self, event: RebaseRequested | EditsReapplied, seq: int) -> None:
-        if isinstance(event, RebaseRequested):
-            self.stale.pop(event.candidate, None)
-            self.rebased_onto[event.candidate] = event.onto
-        elif isinstance(event.outcome, Draft):
+    def time(self, candidate: CandidateId, run_s: float) -> None:
+        """A job has timed a candidate, in seconds per launch."""
+        self._changing(candidate).run_s = run_s
+
+    def compare(self, candidate: CandidateId, event: PairsMeasured, seq: int) -> None:
+        """A candidate has more pairs against its opponent."""
+        node, pairs = self._changing(candidate), event.pairs
+        node.evidence += (seq,)
+        node.pairs += pairs
+        node.coins_used += len(pairs)
+        node.device_s += event.device_s
+        node.failed = None
+
+    def fail(self, candidate: CandidateId, event: JobFailed, n_coins: int, seq: int) -> None:
+        """A job that should have compared a candidate gave no pairs."""
+        node = self._changing(candidate)
+        node.evidence += (seq,)
+        node.coins_used += n_coins
+        node.failures += 1
+        node.faults += event.arm == "candidate"
+        node.device_s += event.device_s
+        node.failed = event
+
+    def accept(self, event: CandidateAccepted, seq: int) -> Node:
+        """A candidate is the best version; return it. Those shelved against the last one expire."""
+        node = self._judge(event, Status.ACCEPTED, seq)
+        branch = self.branches[node.kernel]
+        branch.incumbent = event.candidate
+        branch.accepts.append(event.candidate)
+        for candidate in branch.shelved:
+            shelved = self._changing(candidate)
+            shelved.drop_evidence()
+            if _may_meet_another(shelved):
+                branch.expired[candidate] = None
+        branch.shelved.clear()
+        return node
+
+    def reject(self, event: CandidateRejected, seq: int) -> None:
+        """A candidate is not going on."""
+        self._judge(event, Status.REJECTED, seq)
+
+    def shelve(self, event: CandidateShelved, seq: int) -> None:
+        """A candidate is set aside, with its evidence if it may go on."""
+        node = self._judge(event, Status.SHELVED, seq)
+        branch, node.index = self.branches[node.kernel], event.index
+        if node.form == "step" and node.reply and node.parent != branch.incumbent:
+            self.stale[event.candidate] = None
+        again = _may_meet_another(node)
+        if node.opponent == branch.incumbent and (again or node.index is not None):
+            branch.shelved[event.candidate] = None
+        else:
+            node.drop_evidence()
+            if again:
+                branch.expired[event.candidate] = None
+
+    def request_rebase(self, event: RebaseRequested) -> None:
+        """A stale step is being applied to the new best version."""
+        self.stale.pop(event.candidate, None)
+        self.rebased_onto[event.candidate] = event.onto
+
+    def rebase(self, event: EditsReapplied, seq: int) -> None:
+        """A stale step fits the new best version, or does not."""
+        if isinstance(event.outcome, Draft):
             self.reapplied[event.candidate] = (seq, event.outcome)
+        else:
+            self.rebased_onto.pop(event.candidate, None)
 
-    def _control(self, event: HarnessChecked, seq: int) -> None:
+    def control(self, event: HarnessChecked, seq: int) -> None:
+        """A canary has done its work."""
         for candidate in self.branches[event.kernel].nodes[:3]:
             if self.nodes[candidate].form == event.control:
-                self._close(candidate, Status.CONTROL, event.reason, seq)
+                self.close(candidate, Status.CONTROL, event.reason, seq)
 
-    def _close(self, candidate: CandidateId, status: Status, reason: str, seq: int) -> None:
-        node = self.nodes[candidate]
+    def close(self, candidate: CandidateId, status: Status, reason: str, seq: int) -> Node:
+        """A candidate has a verdict; return it."""
+        node = self._changing(candidate)
         node.status, node.reason, node.decided = status, reason, seq
         self.proposed.pop(candidate, None)
         self.examined.pop(candidate, None)
         self.branches[node.kernel].open.pop(candidate, None)
+        if node.is_search and status is not Status.SHELVED:
+            node.drop_evidence()
+            node.reply = None
+        return node
+
+    def _judge(
+        self,
+        event: CandidateAccepted | CandidateRejected | CandidateShelved,
+        status: Status,
+        seq: int,
+    ) -> Node:
+        node = self.close(event.candidate, status, event.reason, seq)
+        node.capital, node.effect, node.n_pairs = event.capital, event.effect, event.n_pairs
+        node.low, node.high, self.price = event.low, event.high, event.next_price
+        return node
+
+    def _changing(self, candidate: CandidateId) -> Node:
+        """The node of a candidate that is about to change."""
+        node = self.nodes[candidate]
+        if candidate not in self.changed:
+            self.total = (self.total - _hashed(node)) % MODULUS
+            self.changed[candidate] = None
+        return node
+
+
+def _hashed(node: Node) -> int:
+    return int.from_bytes(hashlib.sha256(to_json(node)).digest())
+
+
+def _may_meet_another(node: Node) -> bool:
+    """Whether a shelved candidate gets a second chance when its opponent is replaced.
+
+    Steps do not: their edits are proposed again on every best version.
+    """
+    return node.form == "design" and node.failures == 0

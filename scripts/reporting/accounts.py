@@ -7,11 +7,15 @@ from typing import get_args
 
 from decisions.acceptance import SENTINEL_LIMIT, sentinel
 from decisions.capital import Scale, scale
+from events.projections.ledger import MAX_AA_PAIRS
 from events.vocabulary import (
+    CandidateId,
     FactLearned,
     HarnessChecked,
     JobFailed,
     LogRepaired,
+    Pair,
+    PairsMeasured,
     Purpose,
     Record,
     RequestLost,
@@ -162,16 +166,19 @@ def controls(run: Run) -> tuple[Control, ...]:
     return tuple(Control(r, r.event) for r in run.records if isinstance(r.event, HarnessChecked))
 
 
-def sentinels(run: Run) -> tuple[Sentinel, ...]:
+def sentinels(run: Run, done: tuple[Job, ...]) -> tuple[Sentinel, ...]:
     """Test the A/A pairs of each incumbent again, as the run did after each job."""
+    kept: dict[tuple[str, CandidateId], list[Pair]] = {}
+    for job in done:
+        if isinstance(job.reply, PairsMeasured) and job.request.purpose in ("noise", "sentinel"):
+            key = job.request.kernel, job.request.incumbent
+            kept.setdefault(key, []).extend(job.reply.pairs)
     found = []
-    for kernel in run.kernels:
-        ledger = run.state.ledger.kernels.get(kernel)
-        for incumbent, kept in (ledger.aa if ledger else {}).items():
-            pairs = tuple(kept)
-            noise = scale(pairs)
-            capital = max(sentinel(pairs, noise))
-            found.append(Sentinel(kernel, incumbent, len(pairs), noise, capital))
+    for kernel, incumbent in sorted(kept, key=lambda key: run.kernels.index(key[0])):
+        pairs = tuple(kept[kernel, incumbent][-MAX_AA_PAIRS:])
+        noise = scale(pairs)
+        capital = max(sentinel(pairs, noise))
+        found.append(Sentinel(kernel, incumbent, len(pairs), noise, capital))
     return tuple(found)
 
 

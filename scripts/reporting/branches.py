@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from events.blobs import Blobs
 from events.projections.tree import OPEN, Node, Status
-from events.vocabulary import CandidateId, CandidateProposed, CandidateScreened
+from events.vocabulary import CandidateExamined, CandidateId, CandidateProposed, CandidateScreened
 from scripts.reporting.diffs import DiffLine, diff
 from scripts.reporting.history import Run
 from scripts.reporting.trials import Trial, trial
@@ -19,6 +19,7 @@ class Row:
     depth: int
     is_best: bool
     proposal: CandidateProposed
+    examined: CandidateExamined | None
     fate: str
     """One word, or the stage that refused it."""
     screened: int | None
@@ -44,6 +45,9 @@ def rows(run: Run) -> dict[str, tuple[Row, ...]]:
     proposals = {
         r.event.candidate: r.event for r in run.records if isinstance(r.event, CandidateProposed)
     }
+    examined = {
+        r.event.candidate: r.event for r in run.records if isinstance(r.event, CandidateExamined)
+    }
     screened = {
         r.event.candidate: (r.seq, r.event)
         for r in run.records
@@ -58,6 +62,7 @@ def rows(run: Run) -> dict[str, tuple[Row, ...]]:
                 depth,
                 node.candidate == branch.incumbent,
                 proposals[node.candidate],
+                examined.get(node.candidate),
                 fate(node, screened.get(node.candidate)),
                 screened.get(node.candidate, (None, None))[0],
                 trial(run, node),

@@ -2,19 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from events.projections.state import State, replay
 from events.vocabulary import (
     BoundMeasured,
+    CandidateId,
     JobFailed,
     MeasurementRequested,
     PairsMeasured,
     Record,
+    WorkAbandoned,
 )
 from scripts.runs import recorded
 
 JobReply = PairsMeasured | BoundMeasured | JobFailed
+TESTS = ("test", "canary")
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,25 @@ class Run:
     def hours(self, record: Record) -> float:
         """Hours between the first record and ``record``, pauses included."""
         return (record.time_ns - self.records[0].time_ns) / 3.6e12
+
+    @cached_property
+    def comparisons(self) -> dict[tuple[CandidateId, CandidateId], list["Comparison"]]:
+        """The jobs that compared a candidate with a best version, by these two."""
+        found: dict[tuple[CandidateId, CandidateId], list[Comparison]] = {}
+        for record in self.records:
+            if isinstance(record.event, PairsMeasured | JobFailed | WorkAbandoned):
+                request = self.records[record.because[0]].event
+                if isinstance(request, MeasurementRequested) and request.purpose in TESTS:
+                    key = request.candidate, request.incumbent
+                    found.setdefault(key, []).append(Comparison(request, record))
+        return found
+
+
+class Comparison(NamedTuple):
+    """A job that compared a candidate with a best version, and the record that ended it."""
+
+    request: MeasurementRequested
+    record: Record
 
 
 @dataclass(frozen=True)

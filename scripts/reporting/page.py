@@ -61,7 +61,7 @@ def _told(run: Run, blobs: Blobs) -> dict[str, Any]:
         "fate_names": accounts.FATES,
         "facts": accounts.facts(run, found),
         "controls": accounts.controls(run),
-        "sentinels": accounts.sentinels(run),
+        "sentinels": accounts.sentinels(run, done),
         "mishaps": accounts.mishaps(run),
         "colour": {k: i % charts.N_COLOURS for i, k in enumerate(run.kernels)},
         "dashes": charts.DASHES,

@@ -97,7 +97,7 @@ def _result(state: State, kernel: str) -> Result:
     best = state.tree.nodes.get(branch.incumbent or 0)
     bound_name = min(ledger.bounds_s, key=ledger.bounds_s.__getitem__, default="")
     is_current = best is not None and ledger.bound_of == best.candidate
-    baseline_s, best_s = _times(branch, ledger)
+    baseline_s, best_s = _times(state, branch, ledger)
     return Result(
         kernel=kernel,
         best=best,
@@ -123,13 +123,14 @@ def _final(branch: Branch, ledger: KernelLedger) -> Final | None:
     return Final(done.speedup, done.low, done.high, len(ledger.final), seqs)
 
 
-def _times(branch: Branch, ledger: KernelLedger) -> tuple[float | None, float | None]:
+def _times(state: State, branch: Branch, ledger: KernelLedger) -> tuple[float | None, float | None]:
     """Seconds per launch of baseline and best version, from the same pairs where there are any."""
     if ledger.final:
         pairs = ledger.final
         return median(p.incumbent_s for p in pairs), median(p.candidate_s for p in pairs)
-    known = ledger.run_s
-    return known.get(branch.baseline or 0), known.get(branch.incumbent or 0)
+    versions = (state.tree.nodes.get(c or 0) for c in (branch.baseline, branch.incumbent))
+    baseline_s, best_s = (node.run_s if node else None for node in versions)
+    return baseline_s, best_s
 
 
 def _note(state: State, branch: Branch) -> str:

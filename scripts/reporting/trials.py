@@ -62,21 +62,21 @@ def readings(
 
 def trial(run: Run, node: Node) -> Trial | None:
     """Return the pairs behind a candidate's last verdict, or so far; None if it has none."""
-    if not node.pairs or node.scale is None or node.opponent is None:
+    if node.opponent is None:
         return None
-    replies = [
-        (seq, event)
-        for seq in node.evidence
-        if isinstance(event := run.records[seq].event, PairsMeasured)
-    ]
+    jobs = run.comparisons.get((node.candidate, node.opponent), [])
+    replies = [(r.seq, r.event) for _, r in jobs if isinstance(r.event, PairsMeasured)]
+    scale = jobs[-1].request.scale if jobs else None
+    if not replies or scale is None:
+        return None
     pairs = [(seq, pair) for seq, event in replies for pair in event.pairs]
     alpha = run.state.begun.campaign.acceptance.alpha
     margins = tuple(DeviceMargin(s, e.incumbent_margin, e.candidate_margin) for s, e in replies)
     return Trial(
         opponent=node.opponent,
-        scale=node.scale,
+        scale=scale,
         limit=1 / alpha,
-        readings=readings(pairs, node.scale, alpha),
+        readings=readings(pairs, scale, alpha),
         margins=margins,
-        seqs=tuple(node.evidence),
+        seqs=tuple(r.seq for _, r in jobs),
     )

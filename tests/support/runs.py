@@ -12,8 +12,8 @@ from decisions.policy import IN_FORCE
 from events.blobs import Blobs
 from events.campaign import Acceptance, Campaign, Search
 from events.log import EventLog, read
-from events.projections.state import REQUESTS, State
-from events.vocabulary import Record, RunResumed
+from events.projections.state import State
+from events.vocabulary import Record, Request, RunResumed
 from tests.support.fake_target import FakeTarget
 
 SECRET = "5" * 64
@@ -84,7 +84,7 @@ def story(records: Iterator[Record]) -> list[str]:
             continue
         if record.event.kind == "request_lost":
             lost.add(record.because[0])
-        elif isinstance(record.event, REQUESTS) and record.because[0] in lost:
+        elif isinstance(record.event, Request) and record.because[0] in lost:
             lost.discard(record.because[0])
         else:
             kept.append(f"{record.actor}: {record.event.model_dump_json(exclude={'token'})}")

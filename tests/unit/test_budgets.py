@@ -8,7 +8,6 @@ from decisions import turns
 from decisions.plan import decide
 from events.campaign import Acceptance, Budget, Campaign, Model, Models, Search
 from events.log import read
-from events.projections.spending import Spending
 from events.projections.state import State, replay
 from events.vocabulary import (
     AnyEvent,
@@ -96,7 +95,7 @@ def test_wall_time_closes_the_search(tmp_path: Path) -> None:
 
 def test_the_time_between_a_crash_and_the_next_start_is_not_the_runs() -> None:
     """A start that finds a torn record says so first, hours after the record before."""
-    spending = Spending()
+    state = State()
     marks: tuple[AnyEvent, ...] = (
         RunInterrupted(reason="any event"),
         RunInterrupted(reason="another"),
@@ -105,9 +104,9 @@ def test_the_time_between_a_crash_and_the_next_start_is_not_the_runs() -> None:
         RunInterrupted(reason="a third"),
     )
     for seq, (at_s, mark) in enumerate(zip((0, 2, 9000, 9001, 9004), marks, strict=True)):
-        spending.apply(Record(seq=seq, time_ns=at_s * 10**9, actor="director", event=mark))
+        state.apply(Record(seq=seq, time_ns=at_s * 10**9, actor="director", event=mark))
 
-    assert spending.wall_s == 5
+    assert state.spending.wall_s == 5
 
 
 @pytest.mark.parametrize(

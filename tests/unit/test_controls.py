@@ -9,11 +9,10 @@ import pytest
 from decisions.plan import decide
 from events.campaign import Acceptance
 from events.log import read
-from events.projections.ledger import DeviceLedger
 from events.projections.state import State
-from events.projections.tree import DesignTree
 from events.vocabulary import (
     AnyEvent,
+    CandidateProposed,
     HarnessChecked,
     JobFailed,
     MeasurementRequested,
@@ -70,16 +69,21 @@ class Rig:
     """A device ledger of one kernel, whose jobs are answered as a test says."""
 
     def __init__(self) -> None:
-        self.ledger, self._tree, self._seq = DeviceLedger(), DesignTree(), 0
+        self._state = State()
         self.take(RunStarted(
             campaign=campaign(), secret_seed="0", versions={}, toolchain={}, sources={}, cards={}
         ))  # fmt: skip
-        self.kernel = self.ledger.of("alpha")
+        self.take(CandidateProposed(
+            candidate=1, kernel="alpha", form="baseline", parent=None, hypothesis="", source=SHA,
+            normalized=SHA, author="target",
+        ))  # fmt: skip
+        self.kernel = self._state.ledger.of("alpha")
 
     def take(self, event: AnyEvent) -> None:
-        """Take in one record."""
-        self.ledger.apply(Record(seq=self._seq, time_ns=0, actor="x", event=event), self._tree)
-        self._seq += 1
+        """Take in one record, which follows from the one before."""
+        seq = self._state.seq + 1
+        because = (self._state.seq,)
+        self._state.apply(Record(seq=seq, time_ns=0, actor="x", because=because, event=event))
 
     def job(self, *, works: bool, device_s: float = 1.0) -> None:
         """Answer one A/A job of three pairs."""

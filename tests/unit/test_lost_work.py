@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from events.log import read
-from events.projections.spending import Spending
+from events.projections.state import State
 from events.vocabulary import (
     MeasurementRequested,
     Record,
@@ -87,9 +87,9 @@ def test_a_call_lost_with_its_actor_costs_what_was_reserved(by: str, spent: int)
         reserved=Spend(model_calls=1, tokens=900), reasons="",
     )  # fmt: skip
     lost = RequestLost.model_validate({"by": by, "reason": "gone"})
-    spending = Spending()
-    spending.apply(Record(seq=0, time_ns=0, actor="director", event=turn))
-    spending.apply(Record(seq=1, time_ns=0, actor="analyst", because=(0,), event=lost))
+    state = State()
+    state.apply(Record(seq=0, time_ns=0, actor="director", event=turn))
+    state.apply(Record(seq=1, time_ns=0, actor="analyst", because=(0,), event=lost))
 
-    assert spending.reserved == {}
-    assert spending.settled.tokens == spent
+    assert state.spending.reserved == {}
+    assert state.spending.settled.tokens == spent

@@ -17,7 +17,7 @@ from events.campaign import Campaign
 from events.log import EventLog
 from events.projections.state import replay
 from events.segments import segment_path
-from events.vocabulary import CandidateAccepted
+from events.vocabulary import CandidateAccepted, CandidateExamined
 from scripts.report import main
 from scripts.reporting import charts, wording
 from scripts.reporting.accounts import device_use, fates, mishaps
@@ -315,6 +315,17 @@ def test_every_candidate_is_in_the_tree_under_its_parent(run: Run) -> None:
                 assert row.depth == depth + 1
                 assert all(r.depth > depth for r in branch[start + 1 : i])
     assert sum(len(b) for b in rows(run).values()) == len(run.state.tree.nodes)
+
+
+def test_the_evidence_of_screening_is_shown(run: Run, folder: Path) -> None:
+    """A reader may doubt a refusal: the figure of every fixture is there."""
+    text = render(run, Blobs(folder))
+    examined = [r.event for r in run.records if isinstance(r.event, CandidateExamined)]
+    n_builds = sum(stage.stage == "build" for e in examined for stage in e.stages)
+
+    assert n_builds > len(run.kernels)
+    assert text.count("<strong>build</strong>") == n_builds
+    assert all(f.fixture in text for e in examined for f in e.fixtures)
 
 
 def test_failed_jobs_are_mishaps_and_an_empty_catalogue_is_none(run: Run) -> None:

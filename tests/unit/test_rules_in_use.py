@@ -64,7 +64,8 @@ def _with_rules(run: Path, n: int) -> tuple[State, TurnAssigned]:
         fact = FactLearned(
             kernel="alpha", topic="rule", claim=f"no {i}", snippet=f"word{i}", toolchain=""
         )
-        state.apply(Record(seq=state.seq + 1, time_ns=0, actor="keeper", event=fact))
+        seq, because = state.seq + 1, (state.seq,)
+        state.apply(Record(seq=seq, time_ns=0, actor="keeper", because=because, event=fact))
     assert turn is not None
     return state, turn.model_copy(update={"kernel": "alpha"})
 

@@ -48,7 +48,7 @@ def test_a_candidate_that_cannot_be_measured_stays_shelved(
 
     half = next(node for node in state.tree.nodes.values() if node.move == "design:half")
     assert state.finished is not None
-    assert (half.status, half.index, len(half.pairs)) == ("shelved", None, 3)
+    assert (half.status, half.index, half.n_pairs) == ("shelved", None, 3)
     assert target.n_half == 6
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from decisions.standing import misplaced
 from events.campaign import Budget
+from events.projections.spending import Amount
 from events.projections.state import State, replay
 from events.vocabulary import (
     JobFailed,
@@ -96,7 +97,7 @@ def test_a_reservation_stays_within_the_limits() -> None:
     assert state.start is not None
     campaign = state.start.campaign.model_copy(update={"budget": Budget(tokens=100)})
     state.start = state.start.model_copy(update={"campaign": campaign})
-    state.spending.settled = Spend(tokens=60)
+    state.spending.settled = Amount(tokens=60)
     wanted = turn.event.model_copy(update={"reserved": Spend(tokens=41)})
     fits = turn.event.model_copy(update={"reserved": Spend(tokens=40)})
 
