@@ -2,15 +2,20 @@
 
 from typing import NamedTuple, Protocol
 
-from actors.messages import Answer, Command
+import structlog
+
+from actors.messages import Actor, Answer, Command
 from events.vocabulary import (
     LearningRequested,
     MeasurementRequested,
     RebaseRequested,
     Request,
+    RequestLost,
     ScreeningRequested,
     TurnAssigned,
 )
+
+_log = structlog.get_logger()
 
 MAX_REASON = 300
 """Characters of an error that a `RequestLost` repeats; the log of the actors has all of it."""
@@ -50,3 +55,17 @@ def address(request: Request) -> str:
             return "device"
         case LearningRequested():
             return "keeper"
+
+
+def handled(actor: Actor, name: str, command: Command) -> Answer:
+    """Let an actor of this process handle a command; whatever it raises, its work is lost."""
+    try:
+        return actor.handle(command)
+    except Exception as error:  # noqa: BLE001  # it may be any defect, of a target as well
+        _log.exception("request lost", actor=name, request=command.seq)
+        return lost(name, f"{type(error).__name__}: {str(error)[:MAX_REASON]}")
+
+
+def lost(name: str, reason: str) -> Answer:
+    """What a mailbox says of a command that has no answer."""
+    return Answer(RequestLost(by="mailbox", reason=f"{name}: {reason}"))

@@ -73,7 +73,9 @@ class EventLog:
             so that a crash before it loses no report.
     """
 
-    def __init__(self, run: Path, clock: Callable[[], int], disk: Disk) -> None:
+    def __init__(
+        self, run: Path, clock: Callable[[], int], disk: Disk, entropy: Callable[[int], bytes]
+    ) -> None:
         self.repaired: LogRepaired | None = None
         self._path = run / LOG_NAME
         self._clock = clock
@@ -81,7 +83,7 @@ class EventLog:
         self._failure: str | None = None
         with ExitStack() as resources:
             self._lock = resources.enter_context(Lock(run / LOCK_NAME))
-            _create_files(run, disk)
+            _create_files(run, disk, entropy)
             self._fd = _open_fd(self._path, resources)
             self._mark_fd = _open_fd(run / MARK_NAME, resources)
             self._at, last = last_frame(run)
@@ -95,13 +97,20 @@ class EventLog:
             self._resources = resources.pop_all()
 
     @classmethod
-    def open(cls, run: Path, clock: Callable[[], int], disk: Disk = DISK) -> "EventLog":
+    def open(
+        cls,
+        run: Path,
+        clock: Callable[[], int],
+        disk: Disk = DISK,
+        entropy: Callable[[int], bytes] = os.urandom,
+    ) -> "EventLog":
         """Open the log of a run for writing; start one if the folder has none.
 
         Args:
             run: the run folder, created if absent.
             clock: returns the UTC time in ns.
             disk: the file operations to use.
+            entropy: returns so many random bytes, for the id of a new log.
 
         Raises:
             LogBusyError: another writer has it.
@@ -111,7 +120,7 @@ class EventLog:
         """
         try:
             run.mkdir(parents=True, exist_ok=True)
-            return cls(run, clock, disk)
+            return cls(run, clock, disk, entropy)
         except OSError as e:
             raise LogWriteError(run, f"the log cannot be opened for writing ({e})") from e
 
@@ -141,10 +150,10 @@ class EventLog:
 
     def close(self) -> None:
         """Release the log, without its spare; closing twice is harmless."""
-        if self._failure is None and self._lock.held:
-            self._take_back()
-        self._failure = self._failure or "the log is closed"
-        self._resources.close()
+        with self._resources:
+            if self._failure is None and self._lock.held:
+                self._take_back()
+            self._failure = self._failure or "the log is closed"
 
     def __enter__(self) -> Self:
         return self
@@ -232,7 +241,7 @@ def _is_acknowledged(run: Path, end: Position) -> bool:
     return mark is not None and mark.offset >= end.offset
 
 
-def _create_files(run: Path, disk: Disk) -> None:
+def _create_files(run: Path, disk: Disk, entropy: Callable[[int], bytes]) -> None:
     """Create what the run folder lacks, with durable names.
 
     Raises:
@@ -242,7 +251,7 @@ def _create_files(run: Path, disk: Disk) -> None:
     if not path.exists():
         if known := read_mark(run):
             raise LogCorruptError(path, 0, 0, f"the file is gone, with {known.seq} records")
-        disk.create(path, frames.file_header(os.urandom(frames.LOG_ID_BYTES)))
+        disk.create(path, frames.file_header(entropy(frames.LOG_ID_BYTES)))
     if not mark.exists():
         disk.create(mark, bytes(MARK_BYTES))  # full size now, so that no disk is full later
     disk.sync_folder(run)

@@ -1,0 +1,136 @@
+"""A mailbox on a virtual clock: actors work side by side in one thread, and no time is waited."""
+
+import heapq
+import itertools
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+
+from simpy import Event, Interrupt, PriorityStore
+from simpy.resources.store import StoreGet
+
+from actors.mailboxes import Delivery, address, handled, lost
+from actors.messages import Actor, Answer, Command
+from sim.clock import VirtualClock
+from sim.faults import Mishap
+
+N_WAITS = 3
+"""Waits that the time of a command's work is cut into; its actor may die at each."""
+
+Waiting = Generator[Event, Any, None]
+"""A process of the world: it yields what it waits for."""
+
+
+class VirtualMailbox:
+    """Hands each command to its actor, and delivers the answer when its time has passed.
+
+    Every actor takes one command at a time, the screening pool as many as it has workers; those
+    that wait are taken, and those due at one instant are delivered, in the order of their places.
+
+    Args:
+        actors: one per address; they tell the time by ``clock``, and their work spends it.
+        clock: of the world; this mailbox lives in it.
+        workers: size of the screening pool.
+        faults: what goes wrong with the next command.
+    """
+
+    def __init__(
+        self,
+        actors: Mapping[str, Actor],
+        clock: VirtualClock,
+        *,
+        workers: int = 1,
+        faults: Callable[[], Mishap | None] = lambda: None,
+    ) -> None:
+        self._actors, self._clock, self._faults = actors, clock, faults
+        self._world = clock.world
+        self._answers: list[tuple[int, int, int, Delivery]] = []
+        self._numbers = itertools.count()
+        self._queues = {name: PriorityStore(self._world) for name in actors}
+        sizes = {name: workers if name == "screening" else 1 for name in actors}
+        servers = {
+            name: [self._world.process(self._serve(name, number)) for number in range(size)]
+            for name, size in sizes.items()
+        }
+        self._pool = servers["screening"]
+        self._away: dict[int, float] = {}
+        """Seconds that workers of the pool are away."""
+
+    def send(self, command: Command) -> None:
+        """Queue a command at its actor."""
+        self._queues[address(command.request)].put((command.place, command.seq, command))
+
+    def receive(self, timeout_s: float) -> Delivery | None:
+        """Let time pass until there is an answer, or for ``timeout_s`` of virtual time."""
+        until_s = self._world.now + timeout_s
+        while not self._answers and self._world.peek() <= until_s:
+            self._world.step()
+        while self._world.peek() <= self._world.now:  # others may answer at this very instant
+            self._world.step()
+        if self._answers:
+            return heapq.heappop(self._answers)[3]
+        if self._world.now < until_s:
+            self._world.run(until_s)
+        return None
+
+    def lose_node(self, seconds: float) -> bool:
+        """Take one half of the pool away for a while, with all that it works on.
+
+        Returns:
+            Whether there was anything to take away.
+        """
+        node = [number for number in range(0, len(self._pool), 2) if number not in self._away]
+        for number in node:
+            self._away[number] = seconds
+            self._pool[number].interrupt()
+        return bool(node)
+
+    # ---- processes of the world ------------------------------------------------------------
+
+    def _serve(self, name: str, number: int) -> Waiting:
+        """An actor's life: one command after the other, with pauses while its node is away."""
+        while True:
+            taken = self._queues[name].get()
+            try:
+                yield taken
+                yield from self._work(name, _command(taken))
+            except Interrupt:
+                taken.cancel()
+                if taken.triggered:  # even if nobody has looked at it yet
+                    self._answer(_command(taken), lost(name, "its node went away"))
+                yield self._world.timeout(self._away[number])
+                del self._away[number]
+
+    def _work(self, name: str, command: Command) -> Waiting:
+        """Handle a command at once, and let the time of the work pass."""
+        fault = self._faults()
+        dies_at = int(fault.share * (N_WAITS + 1)) if fault and fault.kind == "crash" else None
+        if dies_at == 0:
+            self._answer(command, lost(name, "the actor died on receipt"))
+            return
+        self._clock.spent()
+        answer = handled(self._actors[name], name, command)
+        took_s = self._clock.spent()
+        for n_waited in range(N_WAITS):
+            yield self._world.timeout(took_s / N_WAITS)
+            if dies_at == n_waited + 1:
+                self._answer(command, lost(name, "the actor died at work"))
+                return
+        if fault is None or fault.kind == "crash":
+            self._answer(command, answer)
+            return
+        self._answer(command, lost(name, "no reply came"))
+        if fault.kind == "late":
+            self._world.process(self._come_late(command, answer, fault.for_s))
+
+    def _come_late(self, command: Command, answer: Answer, seconds: float) -> Waiting:
+        yield self._world.timeout(seconds)
+        self._answer(command, answer)
+
+    def _answer(self, command: Command, answer: Answer) -> None:
+        delivery = Delivery(command.seq, address(command.request), answer)
+        heapq.heappush(self._answers, (command.place, command.seq, next(self._numbers), delivery))
+
+
+def _command(taken: StoreGet) -> Command:
+    item: tuple[int, int, Command] = taken.value  # type: ignore[assignment]  # SimPy: Any | None
+    return item[2]
