@@ -7,18 +7,13 @@ from sim.clock import VirtualClock
 from targets.protocol import Measured, MeasureFailed, Target, VirtualTarget
 
 
-def on_clock(target: Target, clock: VirtualClock) -> Target:
-    """Let a target spend virtual time, if it has any to spend."""
-    if isinstance(target, VirtualTarget):
-        target.spend = clock.spend
-    return target
-
-
 def rigged(
     target: Target, clock: VirtualClock, hangs: Callable[[], bool], n_updates: int
 ) -> Target:
     """A copy of ``target`` whose device jobs hang when told, after updates of its toolchain."""
-    rig = copy.copy(on_clock(target, clock))
+    if isinstance(target, VirtualTarget):
+        target.spend = clock.spend
+    rig = copy.copy(target)
 
     def fingerprint() -> dict[str, str]:
         return {**target.fingerprint(), **({"update": str(n_updates)} if n_updates else {})}

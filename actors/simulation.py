@@ -12,7 +12,7 @@ from actors.crew import crew
 from actors.director import NAME, Director
 from actors.opening import first_event
 from actors.rigged import rigged
-from actors.virtual_mailbox import VirtualMailbox
+from actors.virtual_mailbox import POLL_S, VirtualMailbox
 from decisions.audit import audit
 from events.blobs import Blobs
 from events.campaign import Campaign
@@ -26,8 +26,6 @@ from sim.faults import DAY_S, FaultKind, Faults, Outage, Rates
 from sim.invariants import Invariants, ViolationError
 from targets.protocol import Target
 
-POLL_S = 60.0
-"""Virtual seconds between two looks at the operator's wishes while no answer comes."""
 STALL_S = 7 * DAY_S
 """A run that waits longer than this waits for ever."""
 DOWN_S = 30.0

@@ -13,6 +13,8 @@ from actors.messages import Actor, Answer, Command
 from sim.clock import VirtualClock
 from sim.faults import Mishap
 
+POLL_S = 60.0
+"""Virtual seconds between two looks at the operator's wishes while no answer comes."""
 N_WAITS = 3
 """Waits that the time of a command's work is cut into; its actor may die at each."""
 
