@@ -3,6 +3,7 @@
 import argparse
 import json
 import multiprocessing
+import re
 import shlex
 import shutil
 import sys
@@ -19,7 +20,7 @@ import structlog
 from actors.simulation import Outcome, Simulation
 from events.campaign import Campaign, Search
 from scripts.campaign_file import load, load_rates
-from scripts.runs import FAILED, without_traceback
+from scripts.runs import FAILED, UsageError, without_traceback
 from sim.faults import CALM, DAY_S, Rates
 from targets.registry import load_target
 
@@ -50,9 +51,12 @@ class World:
 def main(argv: Sequence[str] | None = None) -> int:
     """Simulate; return 0 when all held, 1 when something did not."""
     args = _parser().parse_args(argv)
+    seeds = _seeds(args.seeds)
+    if args.days <= 0 or args.jobs < 1:
+        raise UsageError("--days should be greater than 0, and --jobs 1 or more")
     world = World(_campaign(args.what, args.days), _rates(args.faults))
     began_s, outcomes = time.perf_counter(), []
-    for outcome, run in _all(world, args.seeds, args.jobs):
+    for outcome, run in _all(world, seeds, args.jobs):
         outcomes.append(outcome)
         again = _again(args, outcome.seed) if run else None
         print(
@@ -70,18 +74,18 @@ def _parser() -> argparse.ArgumentParser:
         help=f"campaign file (default: every kernel of the target {TARGET!r})",
     )  # fmt: skip
     parser.add_argument(
-        "--days", type=_days, default=12.0, metavar="D", help="virtual days at most (default: 12)"
+        "--days", type=float, default=12.0, metavar="D", help="virtual days at most (default: 12)"
     )
     parser.add_argument(
-        "--seeds", type=_seeds, default=range(1, 2), metavar="A..B",
-        help="one campaign per seed from A to B (default: 1..1)",
+        "--seeds", default="1", metavar="A..B",
+        help="one campaign per seed from A to B (default: 1)",
     )  # fmt: skip
     parser.add_argument(
         "--faults", type=Path, metavar="FILE|none",
         help="TOML file of fault rates, or none (default: the rates of docs/simulate.md)",
     )  # fmt: skip
     parser.add_argument(
-        "--jobs", type=_jobs, default=1, metavar="N", help="processes to use (default: 1)"
+        "--jobs", type=int, default=1, metavar="N", help="processes to use (default: 1)"
     )
     parser.add_argument(
         "--json", action="store_true", dest="as_json", help="a JSON line per campaign on stdout"
@@ -89,25 +93,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _days(text: str) -> float:
-    days = float(text)
-    if not 0 < days < 10_000:
-        raise ValueError("days are more than 0 and fewer than 10,000")
-    return days
-
-
-def _jobs(text: str) -> int:
-    jobs = int(text)
-    if jobs < 1:
-        raise ValueError("at least one process")
-    return jobs
-
-
 def _seeds(text: str) -> range:
-    first, _, last = text.partition("..")
-    seeds = range(int(first), int(last or first) + 1)
-    if not seeds or seeds[0] < 0:
-        raise ValueError("seeds begin at 0, and the last one is not before the first")
+    match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text)
+    seeds = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
+    if not seeds:
+        raise UsageError(f"--seeds is {text!r}; it should be A..B, with B no less than A")
     return seeds
 
 
