@@ -21,9 +21,10 @@ from events.log import Entry, EventLog, batches, read
 from events.projections.state import State
 from events.vocabulary import Record, RunResumed
 from sim.clock import VirtualClock
-from sim.disk import Killed, SimulatedDisk
-from sim.faults import DAY_S, FaultKind, Faults, Outage, Rates
+from sim.disk import Killed, Manner, SimulatedDisk
+from sim.faults import DAY_S, Faults, Outage
 from sim.invariants import Invariants, ViolationError
+from sim.rates import FaultKind, Rates
 from targets.protocol import Target
 
 STALL_S = 7 * DAY_S
@@ -71,7 +72,7 @@ class Simulation:
         self._faults = Faults(rates, seed)
         self._outages = self._faults.outages()
         self._next = next(self._outages, NEVER)
-        self._full = self._kill = NEVER
+        self._killing: Manner = "kill"
         self._stopping: Outage | None = None
         self._invariants = Invariants()
         self._n_processes = self._n_updates = 0
@@ -110,13 +111,15 @@ class Simulation:
         try:
             self._state = self._drive()
             if self._stopping and not self._state.finished:
-                down_s = self._struck(self._stopping).for_s
+                self._faults.n_struck[self._stopping.kind] += 1
+                down_s = self._stopping.for_s
         except Killed:
-            self._struck(self._kill)
+            self._faults.n_struck[self._killing] += 1
         except LogWriteError:
-            if self._now() >= self._full.at_s + self._full.for_s:
+            if self._now() >= self._disk.full_until_s:
                 raise
-            down_s = self._full.at_s + self._struck(self._full).for_s - self._now()
+            self._faults.n_struck["full"] += 1
+            down_s = self._disk.full_until_s - self._now()
         self._clock.restart(down_s)
         return self._state.finished is not None
 
@@ -171,13 +174,11 @@ class Simulation:
     def _inflict(self, outage: Outage) -> None:
         match outage.kind:
             case "node":
-                if self._mailbox.lose_node(outage.for_s):
-                    self._struck(outage)
+                self._faults.n_struck["node"] += self._mailbox.lose_node(outage.for_s)
             case "full":
                 self._fill(outage)
-            case "kill" | "torn" | "power" as manner:
-                self._kill = outage
-                self._disk.kill_after((2 * outage.share - 1) * MAX_OPERATIONS, manner)
+            case "kill" | "torn" | "power":
+                self._kill(outage.kind, (2 * outage.share - 1) * MAX_OPERATIONS)
             case "update" | "pause":
                 self._n_updates += outage.kind == "update"
                 self._stopping = outage
@@ -189,18 +190,16 @@ class Simulation:
                 case "full":
                     self._fill(outage)
                 case "kill" | "torn" | "power" as manner:
-                    self._kill = outage
-                    self._disk.kill_after(outage.share * MAX_OPERATIONS, manner)
+                    self._kill(manner, outage.share * MAX_OPERATIONS)
                 case _:
                     pass
 
-    def _fill(self, outage: Outage) -> None:
-        self._full, self._disk.full_until_s = outage, outage.at_s + outage.for_s
+    def _kill(self, manner: Manner, n_operations: float) -> None:
+        self._killing = manner
+        self._disk.kill_after(n_operations, manner)
 
-    def _struck(self, outage: Outage) -> Outage:
-        """Count an outage that has really happened."""
-        self._faults.n_struck[outage.kind] += 1
-        return outage
+    def _fill(self, outage: Outage) -> None:
+        self._disk.full_until_s = max(self._disk.full_until_s, outage.at_s + outage.for_s)
 
     # ---- the end ---------------------------------------------------------------------------
 

@@ -12,11 +12,17 @@ from actors.mailboxes import Delivery, address, handled, lost
 from actors.messages import Actor, Answer, Command
 from sim.clock import VirtualClock
 from sim.faults import Mishap
+from sim.rates import MishapKind
 
 POLL_S = 60.0
 """Virtual seconds between two looks at the operator's wishes while no answer comes."""
 N_WAITS = 3
 """Waits that the time of a command's work is cut into; its actor may die at each."""
+WHY_LOST: Mapping[MishapKind, str] = {
+    "crash": "the actor died",
+    "lost": "no reply came",
+    "late": "no reply came in time",
+}
 
 Waiting = Generator[Event, Any, None]
 """A process of the world: it yields what it waits for."""
@@ -103,26 +109,22 @@ class VirtualMailbox:
                 del self._away[number]
 
     def _work(self, name: str, command: Command) -> Waiting:
-        """Handle a command at once, and let the time of the work pass."""
-        fault = self._faults()
-        dies_at = int(fault.share * (N_WAITS + 1)) if fault and fault.kind == "crash" else None
-        if dies_at == 0:
-            self._answer(command, lost(name, "the actor died on receipt"))
-            return
+        """Handle a command at once, and let the time of the work pass, or what a crash leaves."""
+        mishap = self._faults()
+        n_waits = N_WAITS
+        if mishap and mishap.kind == "crash":
+            n_waits = int(mishap.share * (N_WAITS + 1))
         self._clock.spent()
         answer = handled(self._actors[name], name, command)
         took_s = self._clock.spent()
-        for n_waited in range(N_WAITS):
+        for _ in range(n_waits):
             yield self._world.timeout(took_s / N_WAITS)
-            if dies_at == n_waited + 1:
-                self._answer(command, lost(name, "the actor died at work"))
-                return
-        if fault is None or fault.kind == "crash":
+        if mishap is None:
             self._answer(command, answer)
             return
-        self._answer(command, lost(name, "no reply came"))
-        if fault.kind == "late":
-            self._world.process(self._come_late(command, answer, fault.for_s))
+        self._answer(command, lost(name, WHY_LOST[mishap.kind]))
+        if mishap.kind == "late":
+            self._world.process(self._come_late(command, answer, mishap.for_s))
 
     def _come_late(self, command: Command, answer: Answer, seconds: float) -> Waiting:
         yield self._world.timeout(seconds)

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from events.campaign import Acceptance, Campaign
-from sim.faults import Rates
+from sim.rates import Rates
 from targets.protocol import Target, TargetError
 from targets.registry import load_target, target_names
 

@@ -296,6 +296,9 @@ def _mailbox(
     lease, environ = lease_file(campaign.target), _keys(campaign)
     lease.parent.mkdir(mode=0o700, exist_ok=True)  # targets keep what they build there as well
     if clock:
+        if options.ray_address:
+            reason = f"target {campaign.target!r} has a virtual clock, so its run takes one process"
+            raise UsageError(f"{reason}; leave --ray-address out")
         actors = crew(target, lease, environ, clock)
         return VirtualMailbox(actors, clock, workers=campaign.screening.workers)
     if options.local:

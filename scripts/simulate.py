@@ -21,7 +21,8 @@ from actors.simulation import Outcome, Simulation
 from events.campaign import Campaign, Search
 from scripts.campaign_file import load, load_rates
 from scripts.runs import FAILED, UsageError, without_traceback
-from sim.faults import CALM, DAY_S, Rates
+from sim.faults import DAY_S
+from sim.rates import CALM, Rates
 from targets.registry import load_target
 
 TARGET = "sim"

@@ -44,7 +44,7 @@ class SimulatedDisk(Disk):
         self._n_left = 0
         self._part = 0.0
         self._manner: Manner | None = None
-        self._unsynced: dict[Path, _Unsynced] = {}
+        self._unsynced: dict[str, _Unsynced] = {}
 
     def kill_after(self, n_operations: float, manner: Manner) -> None:
         """Let the process die within an operation to come, or at once if it is to be before now.
@@ -111,7 +111,7 @@ class SimulatedDisk(Disk):
             self._forget()
         raise Killed
 
-    def _remember(self, path: Path, fd: int, offset: int, n_bytes: int) -> None:
+    def _remember(self, path: str, fd: int, offset: int, n_bytes: int) -> None:
         known = self._unsynced.setdefault(path, _Unsynced(os.fstat(fd).st_size))
         if (offset, n_bytes) not in known.overwritten:
             known.overwritten[offset, n_bytes] = os.pread(fd, n_bytes, offset)
@@ -119,14 +119,14 @@ class SimulatedDisk(Disk):
     def _forget(self) -> None:
         """Take back what was not synced, the last write first."""
         for path, was in self._unsynced.items():
-            if not path.exists():
+            if not os.path.exists(path):
                 continue
-            with path.open("r+b") as file:
+            with open(path, "r+b") as file:
                 for (offset, _), data in reversed(was.overwritten.items()):
                     os.pwrite(file.fileno(), data, offset)
                 os.ftruncate(file.fileno(), was.size)
         self._unsynced.clear()
 
 
-def _path(fd: int) -> Path:
-    return Path(f"/proc/self/fd/{fd}").readlink()
+def _path(fd: int) -> str:
+    return os.readlink(f"/proc/self/fd/{fd}")

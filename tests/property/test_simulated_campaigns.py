@@ -19,7 +19,7 @@ from decisions.plan import decide
 from events.projections.state import State
 from events.vocabulary import AnyEvent, CandidateAccepted, CandidateRejected, CandidateScreened
 from sim.disk import SimulatedDisk
-from sim.faults import CALM, KINDS, Rates
+from sim.rates import CALM, KINDS, Rates
 from tests.support.runs import campaign
 from tests.support.timed_target import TimedTarget
 

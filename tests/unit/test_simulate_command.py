@@ -19,7 +19,7 @@ from scripts import run as run_command
 from scripts import simulate
 from scripts.simulate import World
 from sim.disk import SimulatedDisk
-from sim.faults import Rates
+from sim.rates import Rates
 from targets import registry
 from tests.support.runs import SECRET, campaign, director, ticking
 from tests.support.timed_target import TimedTarget

@@ -4,7 +4,8 @@ from itertools import takewhile
 
 import pytest
 
-from sim.faults import CALM, DAY_S, KINDS, MISHAPS, OUTAGES, Faults, Outage, OutageKind, Rates
+from sim.faults import DAY_S, Faults, Outage
+from sim.rates import CALM, KINDS, MISHAPS, OUTAGES, OutageKind, Rates
 
 DAYS = 1000.0
 
