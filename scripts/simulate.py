@@ -18,7 +18,7 @@ from pathlib import Path
 import structlog
 
 from actors.simulation import Outcome, Simulation
-from events.campaign import Campaign, Search
+from events.campaign import ROLES, Campaign, Search
 from scripts.campaign_file import load, load_rates
 from scripts.runs import FAILED, UsageError, without_traceback
 from sim.faults import DAY_S
@@ -112,6 +112,12 @@ def _campaign(what: Path | None, days: float) -> Campaign:
         )
     else:
         campaign = load(what)
+    for role in ROLES:
+        if (provider := campaign.models.of(role).provider) != "catalogue":
+            raise UsageError(
+                f"the {role}'s provider is {provider!r}; simulate takes the catalogue only, "
+                "since a model's replies do not follow from a seed"
+            )
     budget = campaign.budget
     wall_s = min(days * DAY_S, budget.wall_s or days * DAY_S)
     return campaign.model_copy(update={"budget": budget.model_copy(update={"wall_s": wall_s})})

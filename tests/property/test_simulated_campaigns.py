@@ -18,6 +18,7 @@ from decisions.due import Due
 from decisions.plan import decide
 from events.projections.state import State
 from events.vocabulary import AnyEvent, CandidateAccepted, CandidateRejected, CandidateScreened
+from sim.clock import VirtualClock
 from sim.disk import SimulatedDisk
 from sim.rates import CALM, KINDS, Rates
 from tests.support.runs import campaign
@@ -29,6 +30,8 @@ HARSH = Rates(
     update=15, pause=30,
 )  # fmt: skip
 """A campaign of one hour sees what another one sees in days."""
+pytestmark = pytest.mark.timeout(600)  # with --campaigns 200
+
 SMALL = campaign(max_candidates=10).model_copy(update={"kernels": ("alpha",)})
 
 
@@ -155,6 +158,14 @@ class FlatteringDirector(Director):
         super()._append(event, because, actor or director.NAME)
 
 
+class FastClock(VirtualClock):
+    """Lets half of the time pass that work takes."""
+
+    def spent(self) -> float:
+        """Half of it."""
+        return super().spent() / 2
+
+
 class LyingDisk(SimulatedDisk):
     """Says that it has synced, and has not."""
 
@@ -206,6 +217,15 @@ def test_a_disk_that_lies_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(simulation, "SimulatedDisk", LyingDisk)
     rates = CALM.model_copy(update={"power": 200.0})
     assert "acknowledged" in (simulate(tmp_path, rates=rates).violation or "")
+
+
+def test_device_jobs_that_overlap_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one was under way before the first one was over."""
+    monkeypatch.setattr(simulation, "VirtualClock", FastClock)
+    found = simulate(tmp_path, rates=CALM).violation or ""
+    assert "a job begins when the last one is over" in found
 
 
 def test_a_decision_that_changes_the_state_is_found(

@@ -3,6 +3,7 @@
 import json
 import pickle
 import shlex
+import tempfile
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -39,8 +40,9 @@ final_pairs = 6
 
 
 @pytest.fixture(autouse=True)
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The timed fake target, as if it were installed under two names."""
+def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The timed fake target, as if it were installed under two names; run folders are ours."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     points = [EntryPoint(name, "-", registry.GROUP) for name in ("fake", simulate.TARGET)]
 
     def entry_points(group: str, name: str | None = None) -> Sequence[EntryPoint]:
@@ -140,6 +142,14 @@ def test_a_wrong_key_of_the_rates_is_named(
     rates.write_text("crahs = 0.5\n")
     assert simulate.main([str(small), "--faults", str(rates)]) == 2
     assert "unknown key 'crahs'; did you mean 'crash'?" in capsys.readouterr().err
+
+
+def test_a_model_is_not_simulated(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its replies do not follow from a seed, and would be paid for."""
+    with small.open("a") as file:
+        file.write('[models.default]\nprovider = "command"\ncommand = ["true"]\n')
+    assert simulate.main([str(small)]) == 2
+    assert "the architect's provider is 'command'" in capsys.readouterr().err
 
 
 def test_the_work_of_a_seed_goes_to_other_processes() -> None:
