@@ -81,7 +81,8 @@ class Invariants:
             ViolationError: something does not hold after it.
         """
         if record.seq != len(self.records):
-            raise ViolationError(record.seq, "numbers follow on each other", f"{len(self.records)}")
+            due = f"{len(self.records)} was due"
+            raise ViolationError(record.seq, "numbers follow on each other", due)
         asked = self._asked(record)
         before = self.state.spending.settled
         self.records.append(record)
