@@ -70,14 +70,17 @@ class Director:
                 self._append(lost, because=(seq,))
         self._decide()
 
-    def run(self, stop: Callable[[], bool] = lambda: False) -> State:
-        """Go on until the run is finished, or ``stop`` says to pause at this safe point."""
+    def run(self, stop: Callable[[], bool] = lambda: False, poll_s: float = POLL_S) -> State:
+        """Go on until the run is finished, or ``stop`` says to pause at this safe point.
+
+        While no answer comes, ``stop`` is asked every ``poll_s``.
+        """
         while not self.state.finished:
             if stop():
                 self._append(RunInterrupted(reason="stopped by the operator"))
                 return self.state
             self._send()
-            delivery = self._mailbox.receive(POLL_S)
+            delivery = self._mailbox.receive(poll_s)
             if delivery is not None:
                 self._take(delivery)
         return self.state

@@ -3,14 +3,9 @@
 import heapq
 from collections.abc import Mapping
 
-import structlog
-
-from actors.mailboxes import MAX_REASON, Delivery
-from actors.messages import Actor, Answer, Command
+from actors.mailboxes import Delivery, handled
+from actors.messages import Actor, Command
 from decisions.address import address
-from events.vocabulary import RequestLost
-
-_log = structlog.get_logger()
 
 
 class LocalMailbox:
@@ -34,10 +29,4 @@ class LocalMailbox:
             return None
         command = heapq.heappop(self._waiting)[2]
         name = address(command.request)
-        try:
-            answer = self._actors[name].handle(command)
-        except Exception as error:  # noqa: BLE001  # whatever an actor raises, its work is lost
-            _log.exception("request lost", actor=name, request=command.seq)
-            reason = f"{name}: {type(error).__name__}: {str(error)[:MAX_REASON]}"
-            answer = Answer(RequestLost(by="mailbox", reason=reason))
-        return Delivery(command.seq, name, answer)
+        return Delivery(command.seq, name, handled(self._actors[name], name, command))

@@ -2,7 +2,12 @@
 
 from typing import NamedTuple, Protocol
 
-from actors.messages import Answer, Command
+import structlog
+
+from actors.messages import Actor, Answer, Command
+from events.vocabulary import RequestLost
+
+_log = structlog.get_logger()
 
 MAX_REASON = 300
 """Characters of an error that a `RequestLost` repeats; the log of the actors has all of it."""
@@ -27,3 +32,17 @@ class Mailbox(Protocol):
     def receive(self, timeout_s: float) -> Delivery | None:
         """Wait for the next answer; None if there is none in time."""
         ...
+
+
+def handled(actor: Actor, name: str, command: Command) -> Answer:
+    """Let an actor of this process handle a command; whatever it raises, its work is lost."""
+    try:
+        return actor.handle(command)
+    except Exception as error:  # noqa: BLE001  # it may be any defect, of a target as well
+        _log.exception("request lost", actor=name, request=command.seq)
+        return lost(name, f"{type(error).__name__}: {str(error)[:MAX_REASON]}")
+
+
+def lost(name: str, reason: str) -> Answer:
+    """What a mailbox says of a command that has no answer."""
+    return Answer(RequestLost(by="mailbox", reason=f"{name}: {reason}"))

@@ -16,11 +16,10 @@ from ray.exceptions import RayActorError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.crew import crew
-from actors.mailboxes import MAX_REASON, Delivery
+from actors.mailboxes import MAX_REASON, Delivery, lost
 from actors.messages import Actor, Answer, Command
 from decisions.address import address
 from events.campaign import ROLES
-from events.vocabulary import RequestLost
 from targets.registry import load_target
 
 _log = structlog.get_logger()
@@ -156,7 +155,7 @@ class RayMailbox:
             if isinstance(error, RayActorError) and self._actors[index] is handle:
                 self._actors[index] = _start(self._makers[index])
             _log.error("request lost", actor=name, request=seq, traceback=str(error))
-            answer = Answer(RequestLost(by="mailbox", reason=f"{name}: {_brief(error)}"))
+            answer = lost(name, _brief(error))
         return Delivery(seq, name, answer)
 
     def close(self) -> None:

@@ -40,6 +40,10 @@ class Disk:
                 raise OSError(f"the disk took {done} of {len(data)} bytes")
             done += n
 
+    def random(self, n_bytes: int) -> bytes:
+        """Return random bytes for the id of a new file."""
+        return os.urandom(n_bytes)
+
     def sync_folder(self, folder: Path) -> None:
         """Make the names in ``folder`` durable."""
         fd = os.open(folder, os.O_RDONLY)
@@ -55,7 +59,7 @@ class Disk:
         """
         staged = path.with_name(f"{path.name}.tmp")  # one writer: whoever left one is gone
         try:
-            self._fill(os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), data)
+            self._fill(os.open(staged, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), data)
             staged.replace(path)
         except OSError:
             staged.unlink(missing_ok=True)

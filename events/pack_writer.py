@@ -61,7 +61,7 @@ class PackWriter:
             self._index.forget()
             for path in self._index.paths():
                 with FileIO(path) as file:
-                    left = packs.without(file, names, os.urandom(packs.ID_BYTES))
+                    left = packs.without(file, names, self._disk.random(packs.ID_BYTES))
                 if left is not None:
                     self._disk.create(path, left)
             if self._root.exists():
@@ -109,7 +109,7 @@ class PackWriter:
         """Start the next pack."""
         number = self._index.last.number + 1 if self._index.last else 0
         self._root.mkdir(parents=True, exist_ok=True)
-        head = packs.header(os.urandom(packs.MARK_BYTES), os.urandom(packs.ID_BYTES))
+        head = packs.header(self._disk.random(packs.MARK_BYTES), self._disk.random(packs.ID_BYTES))
         self._disk.create(self._index.path(number), head)
         last = self._settle()
         if last is None:

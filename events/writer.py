@@ -91,10 +91,10 @@ class Writer:
 
     def close(self) -> None:
         """Cut off the spare and let go of the lock."""
-        if self.failure is None and self.lock.is_ours():
-            self._take_back()
-        self.failure = self.failure or "the log is closed"
-        self._resources.close()
+        with self._resources:  # whatever happens meanwhile
+            if self.failure is None and self.lock.is_ours():
+                self._take_back()
+            self.failure = self.failure or "the log is closed"
 
     def _put(self, data: bytes, end: Position, *, is_last: bool) -> None:
         """Write into the spare, or with a new spare, or as the last bytes of the file."""
@@ -186,7 +186,7 @@ def _create_files(run: Path, disk: Disk) -> None:
         if known := read_mark(run):
             raise LogCorruptError(path, 0, 0, f"the file is gone, with {known.seq} records")
         path.parent.mkdir(exist_ok=True)
-        log_id = os.urandom(segments.LOG_ID_BYTES)
+        log_id = disk.random(segments.LOG_ID_BYTES)
         disk.create(path, segments.pack_header(segments.new_header(log_id, codec.SCHEMA))[0])
     if not mark.exists():
         disk.create(mark, bytes(MARK_BYTES))  # full size now, so that no disk is full later

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from events.campaign import Acceptance, Campaign
+from sim.rates import Rates
 from targets.protocol import Target, TargetError
 from targets.registry import load_target, target_names
 
@@ -63,6 +64,18 @@ def load_policy(path: Path) -> Acceptance:
         raise CampaignError(path, _worst(errors)) from None
 
 
+def load_rates(path: Path) -> Rates:
+    """Read a file of fault rates.
+
+    Raises:
+        CampaignError: the file cannot be read, or something in it is wrong.
+    """
+    try:
+        return Rates.model_validate_json(json.dumps(_table(path), default=str), strict=True)
+    except ValidationError as e:
+        raise CampaignError(path, _worst(e.errors(), Rates)) from None
+
+
 def _table(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -82,14 +95,14 @@ def _table(path: Path) -> dict[str, Any]:
 # ---- keys and values -----------------------------------------------------------------------
 
 
-def _worst(errors: Sequence[Mapping[str, Any]]) -> str:
+def _worst(errors: Sequence[Mapping[str, Any]], model: type[BaseModel] = Campaign) -> str:
     """Word one error: an unknown key first, since it may be why another one is missing."""
     first = min(errors, key=lambda e: e["type"] != "extra_forbidden")
     words = [str(part) for part in first["loc"]]
     key = ".".join(words)
     match first["type"]:
         case "extra_forbidden":
-            return f"unknown key '{key}'{_nearest_key(words)}"
+            return f"unknown key '{key}'{_nearest_key(words, model)}"
         case "missing":
             return f"missing key '{key}'"
         case "value_error":
@@ -105,10 +118,10 @@ def _wanted(message: str) -> str:
     return f"it should {rest.replace('an object', 'a table')}" if rest else message
 
 
-def _nearest_key(words: Sequence[str]) -> str:
+def _nearest_key(words: Sequence[str], model: type[BaseModel]) -> str:
     """The key that was meant: one of the same table, else the same name in another table."""
     table, name = ".".join(words[:-1]), words[-1]
-    keys = {key: key.rpartition(".") for key in _keys(Campaign)}
+    keys = {key: key.rpartition(".") for key in _keys(model)}
     here = [last for before, _, last in keys.values() if before == table]
     if near := get_close_matches(name, here, n=1):
         return f"; did you mean '{near[0]}'?"

@@ -15,6 +15,7 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "check this machine, and say what to do about what is missing",
     "log": "verify, read, follow, prune and convert the record of a run",
     "export": "write the best kernels of a run to files",
+    "simulate": "run campaigns in virtual time, with faults, and check what must hold",
 }
 """Each is a module of this package with ``main(argv) -> int``."""
 

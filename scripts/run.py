@@ -21,10 +21,12 @@ from typing import Any, TextIO
 import structlog
 
 from actors.crew import crew
-from actors.director import Director
+from actors.director import POLL_S, Director
 from actors.local_mailbox import LocalMailbox
 from actors.mailboxes import Mailbox
 from actors.opening import first_event
+from actors.virtual_mailbox import POLL_S as VIRTUAL_POLL_S
+from actors.virtual_mailbox import VirtualMailbox
 from decisions.address import DIRECTOR
 from decisions.policy import IN_FORCE
 from events.campaign import ROLES, Campaign
@@ -45,7 +47,8 @@ from scripts.runs import (
     result_lines,
     without_traceback,
 )
-from targets.protocol import Target
+from sim.clock import VirtualClock
+from targets.protocol import Target, VirtualTarget
 from targets.registry import load_target
 
 PACKAGES = (
@@ -99,7 +102,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.say(f"the toolchain has changed since the run last stopped: {', '.join(changed)}")
     run = run or new_folder(campaign.name, Path("runs"))
     options.say(f"run folder: {run}")
-    state, head = _drive(run, campaign, target, options)
+    clock = None
+    if isinstance(target, VirtualTarget):
+        clock = VirtualClock(before.spending.last_ns or time.time_ns())
+        target.spend = clock.spend
+    state, head = _drive(run, campaign, target, options, clock)
     return _conclude(state, run, head, options, is_reported=False)
 
 
@@ -221,15 +228,20 @@ class Stop:
             os.write(2, f"\n{STOPPING}\n".encode())
 
 
-def _drive(run: Path, campaign: Campaign, target: Target, options: Options) -> tuple[State, str]:
-    """Take a run from where it is to its end, or to a stop; return the state and the log's head."""
+def _drive(
+    run: Path, campaign: Campaign, target: Target, options: Options, clock: VirtualClock | None
+) -> tuple[State, str]:
+    """Take a run from where it is to its end, or to a stop; return the state and the log's head.
+
+    On a virtual clock it runs in this process, and no time is waited.
+    """
     with ExitStack() as stack:
-        log = stack.enter_context(EventLog.open(run, time.time_ns))
+        log = stack.enter_context(EventLog.open(run, clock.time_ns if clock else time.time_ns))
         if log.repaired:
             log.append([Entry(log.repaired, DIRECTOR)])
         records = list(read(run))
         _log_failures(stack, run)
-        mailbox = _mailbox(stack, campaign, target, options)
+        mailbox = _mailbox(stack, campaign, target, options, clock)
         screen = view(quiet=options.quiet, as_json=options.as_json)
         stack.callback(screen.close)
         stop = stack.enter_context(Stop())
@@ -252,7 +264,8 @@ def _drive(run: Path, campaign: Campaign, target: Target, options: Options) -> t
                 screen.say(STOPPING)
             return stop.asked
 
-        return director.run(stop=stopping), log.head
+        poll_s = VIRTUAL_POLL_S if clock else POLL_S
+        return director.run(stop=stopping, poll_s=poll_s), log.head
 
 
 def _log_failures(stack: ExitStack, run: Path) -> None:
@@ -276,9 +289,21 @@ def _keys(campaign: Campaign) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name is not None and name in os.environ}
 
 
-def _mailbox(stack: ExitStack, campaign: Campaign, target: Target, options: Options) -> Mailbox:
+def _mailbox(
+    stack: ExitStack,
+    campaign: Campaign,
+    target: Target,
+    options: Options,
+    clock: VirtualClock | None,
+) -> Mailbox:
     lease, environ = lease_file(campaign.target), _keys(campaign)
     lease.parent.mkdir(mode=0o700, exist_ok=True)  # targets keep what they build there as well
+    if clock:
+        if options.ray_address:
+            reason = f"target {campaign.target!r} has a virtual clock, so its run takes one process"
+            raise UsageError(f"{reason}; leave --ray-address out")
+        actors = crew(target, lease, environ, clock)
+        return VirtualMailbox(actors, clock, workers=campaign.screening.workers)
     if options.local:
         return LocalMailbox(crew(target, lease, environ, time.monotonic))
     if options.ray_address:

@@ -1,8 +1,8 @@
 """What the rest of the system may ask of an accelerator."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class TargetError(Exception):
@@ -193,3 +193,12 @@ class Target(Protocol):
             limit_s: the process is killed after so many seconds.
         """
         ...
+
+
+@runtime_checkable
+class VirtualTarget(Target, Protocol):
+    """A target whose work takes no real time; its runs are driven on a virtual clock."""
+
+    spend: Callable[[float], None]
+    """Told the seconds that a build, a check, a job or a reply of the catalogue takes. Whoever
+    drives the clock sets it."""

@@ -17,3 +17,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--kills", type=int, default=24, help="how often the writer of a log is killed"
     )
+    parser.addoption(
+        "--campaigns", type=int, default=40, help="how many campaigns are simulated with faults"
+    )
