@@ -7,6 +7,7 @@ from typing import Final, Literal, cast
 from sim.npu.check.scope import Path, Scope
 from sim.npu.check.stream import (
     Stream,
+    check_axes,
     check_lies_alike,
     check_one_cluster,
     check_untiled,
@@ -142,11 +143,9 @@ class Stages:
             raise IllegalError("E-CONTRACT-DTYPE", text.at, message)
         axes = operand.axes
         if not axes or stream.axes[-len(axes) :] != axes:
-            have = ", ".join(axis.name for axis in stream.axes)
-            message = (
-                f"`{operand.name}` has axes [{', '.join(operand.names)}], the last of [{have}]"
-            )
-            raise IllegalError("E-CONTRACT-AXES", text.operand.at, f"{message} must be these")
+            want, have = (", ".join(axis.name for axis in some) for some in (axes, stream.axes))
+            message = f"the axes of `{operand.name}` are [{want}], not the last of [{have}]"
+            raise IllegalError("E-CONTRACT-AXES", text.operand.at, message)
         check_lies_alike(operand, stream, text.operand)
         for axis in axes:
             self._check_summed(whole(axis, text.operand), stream, text.operand)
@@ -158,7 +157,7 @@ class Stages:
         if not scale.axes or scale.axes[-1].parent != contracted.name:
             message = f"the last axis of `{scale.name}` must count the blocks of {contracted.name}"
             raise IllegalError("E-SCALE-AXES", word.at, message)
-        self._check_subset(replace(scale, axes=scale.axes[:-1]), stream.axes, word)
+        check_axes(scale.axes[:-1], stream, word)
         check_lies_alike(scale, stream, word)
         return scale
 
@@ -175,21 +174,12 @@ class Stages:
         if isinstance(text, Number):
             return _constant(text)
         if text.text == "self":
-            lost = [axis for axis in stream.entered or () if axis not in stream.axes]
-            if lost:
-                message = f"`self` has axis {lost[0].name}, the stream has lost it"
-                raise IllegalError("E-PLACE-MATCH", text.at, message)
+            check_axes(stream.entered or (), stream, text)
             return "self"
         tensor = self._scope.use(text, "vrf", self._path)
-        self._check_subset(tensor, stream.axes, text)
+        check_axes(tensor.axes, stream, text)
         check_lies_alike(tensor, stream, text)
         return tensor
-
-    def _check_subset(self, tensor: Tensor, axes: tuple[Axis, ...], word: Word) -> None:
-        lost = [axis.name for axis in tensor.axes if axis not in axes]
-        if lost:
-            message = f"`{tensor.name}` has axis {lost[0]}, the stream has not"
-            raise IllegalError("E-PLACE-MATCH", word.at, message)
 
     def _sum(self, text: AxisStage, stream: Stream) -> tuple[Stream, Stage]:
         stream = stream.vector(text.axis)

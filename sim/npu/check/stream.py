@@ -88,6 +88,18 @@ def check_one_cluster(axis: Axis, placement: Placement, word: Word) -> None:
         raise IllegalError("E-CONTRACT-CLUSTER", word.at, message)
 
 
+def check_axes(axes: tuple[Axis, ...], stream: Stream, word: Word) -> None:
+    """Check that the stream has all axes of an operand.
+
+    Raises:
+        IllegalError: it lacks one.
+    """
+    lacking = [axis.name for axis in axes if axis not in stream.axes]
+    if lacking:
+        message = f"`{word.text}` has axis {lacking[0]}, the stream has not"
+        raise IllegalError("E-PLACE-MATCH", word.at, message)
+
+
 def check_lies_alike(tensor: Tensor, stream: Stream, word: Word) -> None:
     """Check that each slice holds the part of an operand that its part of the stream needs.
 
