@@ -9,7 +9,7 @@ import numpy as np
 from sim.npu.dtypes import Array
 from sim.npu.faults import commands, faults
 from sim.npu.memo import Launch, Memo, Node, digest
-from sim.npu.memory import Hbm, span
+from sim.npu.memory import Hbm, region_key, span
 from sim.npu.program import Load, Offset, Pass, Position, Program, Region, Store, Tensor
 from sim.npu.stream import run_pass
 
@@ -29,6 +29,7 @@ class Hang:
 class Meaning:
     """What a program computes, whatever it costs."""
 
+    kernel: str
     hang: Hang | None
     """Whatever it is launched on."""
     indexed: tuple[tuple[Region, Position], ...]
@@ -39,9 +40,9 @@ class Meaning:
     @cached_property
     def key(self) -> str:
         """Equal keys: the same results in every launch."""
-        offsets = {(r.tensor.name, str(r.index)) for r, _ in self.indexed}
+        offsets = {region_key(region) for region, _ in self.indexed}
         nodes = tuple((tensor.name, node.key) for tensor, node in self.outputs)
-        return digest(self.hang, sorted(offsets), nodes)
+        return digest(self.kernel, self.hang, sorted(map(repr, offsets)), nodes)
 
 
 def meaning(program: Program) -> Meaning:
@@ -62,7 +63,7 @@ def meaning(program: Program) -> Meaning:
     hang = next((Hang(f.position) for f in faults(program) if f.kind == "hang"), None)
     at_launch = tuple(i for i in indexed if isinstance(i[0].index, Offset))
     results = [t for t in program.arguments if t.part in ("out", "inout")]
-    return Meaning(hang, at_launch, tuple((t, hbm.codes(t)) for t in results))
+    return Meaning(program.kernel, hang, at_launch, tuple((t, hbm.codes(t)) for t in results))
 
 
 def run(what: Meaning, launch: Launch, memo: Memo) -> Outputs | Hang:

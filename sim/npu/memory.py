@@ -24,10 +24,11 @@ def span(region: Region, arguments: Mapping[str, Array]) -> slice:
     return slice(start, start + n_row)
 
 
-def _where(region: Region) -> object:
-    """Return what tells a region of a tensor from another, launch by launch."""
+def region_key(region: Region) -> object:
+    """Return what tells a region from all others, in any launch."""
     index = region.index
-    return (index.tensor.name, index.index) if isinstance(index, Offset) else index
+    where = (index.tensor.name, index.index) if isinstance(index, Offset) else index
+    return region.tensor.name, where
 
 
 class Hbm:
@@ -56,7 +57,7 @@ class Hbm:
             return load(row, output.dtype, output.shape)
 
         before = self.codes(region.tensor)
-        key = digest("load", _where(region), output.shape, before.key)
+        key = digest("load", region_key(region), output.shape, before.key)
         return Node(key, output.dtype, compute, (before,))
 
     def store(self, command: Store, value: Node) -> None:
@@ -82,7 +83,7 @@ class Hbm:
             return after
 
         before = self.codes(tensor)
-        key = digest("write", _where(region), lacks, before.key, value.key)
+        key = digest("write", region_key(region), lacks, before.key, value.key)
         self._whole.pop(tensor.name, None)
         self._codes[tensor.name] = Node(key, tensor.dtype, compute, (before, value))
 
@@ -91,7 +92,7 @@ def _argument(tensor: Tensor) -> Node:
     def compute(launch: Launch) -> Array:
         return launch.arguments[tensor.name].ravel()
 
-    return Node(digest("argument", tensor.name), tensor.dtype, compute)
+    return Node(digest("argument", tensor.name, tensor.dtype, tensor.shape), tensor.dtype, compute)
 
 
 def _unwritten(tensor: Tensor) -> Node:
