@@ -47,23 +47,41 @@ class Meaning:
 
 def meaning(program: Program) -> Meaning:
     """Return what a legal program computes; this computes nothing yet."""
+    hbm, _ = trace(program)
+    hang = next((Hang(f.position) for f in faults(program) if f.kind == "hang"), None)
+    indexed = tuple(
+        (region, step.position)
+        for step in commands(program.body)
+        for region in _regions(step)
+        if isinstance(region.index, Offset)
+    )
+    results = [t for t in program.arguments if t.part in ("out", "inout")]
+    return Meaning(program.kernel, hang, indexed, tuple((t, hbm.codes(t)) for t in results))
+
+
+def trace(program: Program) -> tuple[Hbm, Mapping[str, Node]]:
+    """Return HBM at the end of a program, and every tensor on chip by name."""
     hbm, chip = Hbm(), dict[str, Node]()
-    indexed: list[tuple[Region, Position]] = []
     for step in commands(program.body):
         match step:
             case Load():
                 for output, region in zip(step.outputs, step.sources, strict=True):
                     chip[output.name] = hbm.load(region, output)
-                    indexed.append((region, step.position))
             case Store():
                 hbm.store(step, chip[step.source.name])
-                indexed.append((step.target, step.position))
             case Pass():
                 chip[step.output.name] = run_pass(step, chip)
-    hang = next((Hang(f.position) for f in faults(program) if f.kind == "hang"), None)
-    at_launch = tuple(i for i in indexed if isinstance(i[0].index, Offset))
-    results = [t for t in program.arguments if t.part in ("out", "inout")]
-    return Meaning(program.kernel, hang, at_launch, tuple((t, hbm.codes(t)) for t in results))
+    return hbm, chip
+
+
+def _regions(step: Load | Store | Pass) -> tuple[Region, ...]:
+    match step:
+        case Load():
+            return step.sources
+        case Store():
+            return (step.target,)
+        case Pass():
+            return ()
 
 
 def run(what: Meaning, launch: Launch, memo: Memo) -> Outputs | Hang:
