@@ -90,7 +90,7 @@ def run(what: Meaning, launch: Launch, memo: Memo) -> Outputs | Hang:
     Args:
         what: the program's meaning.
         launch: inputs and seed.
-        memo: known values of this launch; gets the new ones.
+        memo: known values; gets the new ones.
 
     Returns:
         The outputs, or where it hangs: at a fault, or at a DMA command that leaves its tensor.

@@ -27,6 +27,8 @@ def digest(*parts: object) -> str:
 class Launch:
     """What a program is run on."""
 
+    name: str
+    """Of the arguments: tells them from all others in the same memo."""
     arguments: Mapping[str, Array]
     """Codes of every in, weight and inout tensor, f4 packed; sizes must fit, shapes need not."""
     seed: int
@@ -47,23 +49,26 @@ class Node:
 
 
 class Memo:
-    """Values of one launch; the least recently used go first. Weights are never among them."""
+    """Values computed, by launch; the least recently used go first.
+
+    It keeps f32 alone: weights stay encoded, and codes are quickly made.
+    """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._values: OrderedDict[str, Array] = OrderedDict()
+        self._values: OrderedDict[tuple[str, int, str], Array] = OrderedDict()
         self.n_bytes = 0
         """Of all values kept."""
         self.n_computed = 0
-        """Values computed so far, arguments aside."""
+        """Values computed so far, of those that are worth to be kept."""
 
     def value(self, node: Node, launch: Launch) -> Any:
-        """Return a node's value; all calls are about the same launch, and nobody writes to it."""
+        """Return a node's value in a launch; nobody may write to it."""
         known: dict[str, Any] = {}
         stack = [node]
         while stack:
             top = stack[-1]
-            if top.key not in known and (value := self._find(top.key)) is not None:
+            if top.key not in known and (value := self._find(launch, top)) is not None:
                 known[top.key] = value
             missing = [] if top.key in known else [i for i in top.inputs if i.key not in known]
             stack += missing
@@ -72,19 +77,20 @@ class Memo:
             stack.pop()
             if top.key not in known:
                 known[top.key] = top.compute(launch, *(known[i.key] for i in top.inputs))
-                self._keep(top, known[top.key])
+                self._keep(launch, top, known[top.key])
         return known[node.key]
 
-    def _find(self, key: str) -> Array | None:
+    def _find(self, launch: Launch, node: Node) -> Array | None:
+        key = (launch.name, launch.seed, node.key)
         if key in self._values:
             self._values.move_to_end(key)
         return self._values.get(key)
 
-    def _keep(self, node: Node, value: Any) -> None:
-        if not node.inputs or not isinstance(value, np.ndarray):
+    def _keep(self, launch: Launch, node: Node, value: Any) -> None:
+        if not (node.inputs and isinstance(value, np.ndarray) and value.dtype == np.float32):
             return
         self.n_computed += 1
-        self._values[node.key] = value
+        self._values[launch.name, launch.seed, node.key] = value
         self.n_bytes += value.nbytes
         while self.n_bytes > self._max_bytes:
             self.n_bytes -= self._values.popitem(last=False)[1].nbytes

@@ -17,8 +17,6 @@ from sim.npu.program import BLOCK, AluFunction
 
 _CHUNK: Final = 1 << 17
 """Decoded weights held at a time: 1 MB stays in the cache."""
-
-
 Live = tuple[tuple[int | None, tuple[bool, ...]], ...]
 """Axes by position in the stream, and which of their equal parts an operand reaches; None stands
 for an axis that the stream has no more."""

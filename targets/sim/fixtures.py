@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.npu.memo import Launch
 from targets.cpu.fixtures import fixture as cpu_fixture
 from targets.cpu.formats import bf16_encode
 from targets.cpu.kernels import Kernel, kernel
@@ -19,9 +20,8 @@ from targets.cpu.reference import Vector, expected, margin
 Arrays = Mapping[str, NDArray[Any]]
 
 _NARROWED: Final = {"q_rms": (0.5, 2.0), "k_rms": (0.5, 2.0), "layer_scalar": (0.25, 0.5)}
-"""Factors of a result, by their range: with larger ones, the roundings of a fast and good kernel (a
-head in bf16, x in two f8 terms) would come close to the tolerance, which is absolute where the
-result is small."""
+"""Factors of a result, by their range. With larger ones the roundings of a good kernel (x, h or a
+head in bf16) would come close to the tolerance, which is absolute where a result is small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class Inputs:
     """The inputs of one launch and what the kernel must make of them."""
 
     kernel: Kernel
-    arrays: Arrays
-    """Codes of every in, weight and inout argument; not writeable."""
+    launch: Launch
+    """Its arguments are not writeable."""
     expected: Mapping[str, Vector]
 
     def judge(self, outputs: Arrays) -> tuple[float | None, str]:
@@ -41,7 +41,7 @@ class Inputs:
         """
         shapes = {b.name: b.storage_shape for b in self.kernel.buffers}
         flat = {name: codes.reshape(shapes[name]) for name, codes in outputs.items()}
-        worst, detail = margin(self.kernel, self.arrays, self.expected, flat)
+        worst, detail = margin(self.kernel, self.launch.arguments, self.expected, flat)
         if worst is not None and not worst <= 1.0:
             detail = f"differs by {worst:.3g} tolerances"
         return worst, detail
@@ -70,8 +70,8 @@ def fixture(name: str, seed: int, index: int) -> Fixture:
     weights = {b.name: first.inputs[b.name] for b in full.buffers if b.part == "weight"}
     second = cpu_fixture(full, _derived(seed), index)
     launches = (
-        _inputs(full, first.inputs, seed),
-        _inputs(full, {**second.inputs, **weights}, _derived(seed)),
+        _inputs(full, f"{seed}/{index}/0", first.inputs, seed),
+        _inputs(full, f"{seed}/{index}/1", {**second.inputs, **weights}, _derived(seed)),
     )
     return Fixture(first.label, launches)
 
@@ -80,7 +80,7 @@ def _derived(seed: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}".encode()).digest()[:6])
 
 
-def _inputs(full: Kernel, drawn: Arrays, seed: int) -> Inputs:
+def _inputs(full: Kernel, name: str, drawn: Arrays, seed: int) -> Inputs:
     rng = np.random.Generator(np.random.SFC64([seed, len(drawn)]))
     narrowed = {
         name: bf16_encode(rng.uniform(*ends, drawn[name].size))
@@ -90,4 +90,5 @@ def _inputs(full: Kernel, drawn: Arrays, seed: int) -> Inputs:
     arrays = {**drawn, **narrowed}
     for array in arrays.values():
         array.setflags(write=False)
-    return Inputs(full, arrays, expected(full, arrays))
+    launch = Launch(f"{full.name}/{name}", arrays, seed)
+    return Inputs(full, launch, expected(full, arrays))

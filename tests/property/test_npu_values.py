@@ -53,7 +53,7 @@ def test_whole_tensors_are_what_tiles_make_of_them(sample: Sample, seed: int) ->
     """All tensors, to the bit; only loops of the slow one know that there are tiles."""
     assume({fault.kind for fault in faults(sample.program)} <= {"unwritten"})
     codes, memo = drawn(seed), Memo()
-    launch = Launch(codes, seed)
+    launch = Launch("test", codes, seed)
     _, chip = trace(sample.program)
 
     plain = Plain(sample.program, values_of(codes))
@@ -70,7 +70,7 @@ def test_whole_tensors_are_what_tiles_make_of_them(sample: Sample, seed: int) ->
 @given(programs(), st.integers(0, 99))
 def test_a_memo_changes_nothing_but_time(sample: Sample, seed: int) -> None:
     """Faulty programs included: garbage depends on the launch, not on what was run before."""
-    what, launch, memo = meaning(sample.program), Launch(drawn(seed), seed), Memo()
+    what, launch, memo = meaning(sample.program), Launch("test", drawn(seed), seed), Memo()
 
     first = run(what, launch, memo)
     n_computed = memo.n_computed

@@ -45,7 +45,7 @@ def launched(
     source: str, inputs: Mapping[str, Array], *, seed: int = 0, memo: Memo | None = None
 ) -> dict[str, Array]:
     """Return the outputs of a program, f32 or bf16 decoded, as float32."""
-    outputs = run(meaning(compiled(source)), Launch(inputs, seed), memo or Memo())
+    outputs = run(meaning(compiled(source)), Launch("test", inputs, seed), memo or Memo())
     assert not isinstance(outputs, Hang), outputs
     return {name: decoded(codes) for name, codes in outputs.items()}
 

@@ -139,7 +139,7 @@ def test_a_hang_ends_the_launch_at_its_statement() -> None:
     """There are no outputs to compare; whoever checks needs the place."""
     what = meaning(compiled("\n".join([HEAD, LOAD_A + "v = main a0 | commit vrf"])))
 
-    ended = run(what, Launch(INPUTS, 0), Memo())
+    ended = run(what, Launch("test", INPUTS, 0), Memo())
 
     assert isinstance(ended, Hang)
     assert ended.position.line == HEAD.count("\n") + 3
