@@ -94,14 +94,12 @@ F8_VALUES: Final = _f8_values()
 F4_VALUES: Final = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 """Of every f4e2m1 code."""
 _F4_PAIRS: Final = F4_VALUES[np.arange(256) & 15] + 1j * F4_VALUES[np.arange(256) >> 4]
-"""Both values of a byte as one complex number: neighbours in memory once viewed as floats."""
-
-
-def decode(codes: NDArray[np.uint8], dtype: DType) -> Wide:
-    """Return the values of f8 or f4 codes; f4 doubles the last axis."""
-    table = F8_VALUES if dtype == "f8e4m3" else _F4_PAIRS
-    values: Wide = table.take(codes).view(np.float64)
-    return values
+_WIDE: Final[Mapping[DType, Array]] = {"f8e4m3": F8_VALUES, "f4e2m1": _F4_PAIRS}
+"""What a byte is worth; both f4 values as one complex number: neighbours once viewed as floats."""
+_NARROW: Final[Mapping[DType, Array]] = {
+    "f8e4m3": F8_VALUES.astype(np.float32),
+    "f4e2m1": _F4_PAIRS.astype(np.complex64),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +118,7 @@ Data = Floats | Coded
 def dense(data: Data) -> Floats:
     """Return all values, decoded."""
     if isinstance(data, Coded):
-        return decode(data.codes, data.dtype).astype(np.float32).reshape(data.shape)
+        return _NARROW[data.dtype].take(data.codes).view(np.float32).reshape(data.shape)
     return data
 
 
@@ -128,7 +126,7 @@ def rows(data: Data, n_columns: int, which: slice) -> Wide:
     """Return some rows of a tensor seen as a matrix with ``n_columns``; the array is new."""
     if isinstance(data, Coded):
         n_rows = prod(data.shape) // n_columns
-        return decode(data.codes.reshape(n_rows, -1)[which], data.dtype)
+        return _WIDE[data.dtype].take(data.codes.reshape(n_rows, -1)[which]).view(np.float64)
     return data.reshape(-1, n_columns)[which].astype(np.float64)
 
 

@@ -18,8 +18,8 @@ from sim.npu.program import BLOCK, AluFunction
 _CHUNK: Final = 1 << 17
 """Decoded weights held at a time: 1 MB stays in the cache."""
 Live = tuple[tuple[int | None, tuple[bool, ...]], ...]
-"""Axes by position in the stream, and which of their equal parts an operand reaches; None stands
-for an axis that the stream has no more."""
+"""Axes by position in the stream, and which of their equal parts an operand reaches. None stands
+for an axis that is summed already: an operand that meets only some of the partial sums is 0."""
 
 
 class Reading(NamedTuple):
@@ -100,9 +100,9 @@ def _matrix_times(matrix: Data, factors: Floats, blocks: Data | None) -> Floats:
 
 def sum_over(values: Floats, axis: int) -> Floats:
     """Sum over one axis."""
-    lines = np.ascontiguousarray(np.moveaxis(values, axis, -1), np.float64)
-    total: Floats = np.asarray(lines.sum(axis=-1), np.float32)
-    return total
+    lines = np.ascontiguousarray(np.moveaxis(values, axis, -1))
+    ones = np.ones(lines.shape[-1], np.float32)
+    return _matrix_times(lines, ones, None).reshape(lines.shape[:-1])
 
 
 def roll(values: Floats, axis: int) -> Floats:

@@ -83,9 +83,9 @@ def _derived(seed: int) -> int:
 def _inputs(full: Kernel, name: str, drawn: Arrays, seed: int) -> Inputs:
     rng = np.random.Generator(np.random.SFC64([seed, len(drawn)]))
     narrowed = {
-        name: bf16_encode(rng.uniform(*ends, drawn[name].size))
-        for name, ends in _NARROWED.items()
-        if name in drawn
+        factor: bf16_encode(rng.uniform(*ends, drawn[factor].size))
+        for factor, ends in _NARROWED.items()
+        if factor in drawn
     }
     arrays = {**drawn, **narrowed}
     for array in arrays.values():
