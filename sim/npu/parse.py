@@ -91,7 +91,8 @@ def _diagnostic(name: str, source: str, error: UnexpectedInput) -> Diagnostic:
     options = ", ".join(sorted({_terminal(terminal) for terminal in expected}))
     line, column = (error.line, error.column) if shown else _end(source)
     message = f"{what}; expected one of {{{options}}}"
-    return Diagnostic(name, Position(line, column), "E-SYNTAX", message, shown, certain=False)
+    snippet = found if shown == found else ""
+    return Diagnostic(name, Position(line, column), "E-SYNTAX", message, snippet, certain=False)
 
 
 def _end(source: str) -> tuple[int, int]:

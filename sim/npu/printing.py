@@ -28,7 +28,9 @@ from sim.npu.syntax import (
     Word,
 )
 
-_TOKEN: Final = re.compile(r"#[^\n]*|([A-Za-z0-9_.]+|[^\sA-Za-z0-9_.])")
+_TOKEN: Final = re.compile(
+    r"#[^\n]*|(-?[0-9][A-Za-z0-9_.]*(?:(?<=[eE])[+-][0-9]+)?|[A-Za-z0-9_.]+|[^\sA-Za-z0-9_.])"
+)
 
 
 def normalize(source: str) -> str:

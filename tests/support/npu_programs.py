@@ -183,11 +183,11 @@ load {name}a from {region} to {place}{block}
 
 @st.composite
 def _vector_pass(draw: st.DrawFn, known: list[Tensor], source: Tensor, name: str) -> str:
-    operands = [
-        f"mul {t.name}" for t in known if t.memory == "vrf" and {*t.names} <= {*source.names}
-    ]
+    in_vrf = (t for t in known if t.memory == "vrf" and {*t.names} <= {*source.names})
+    operands = [f"mul {t.name}" for t in in_vrf]
     stages = draw(st.lists(st.sampled_from((*_ALU, *operands)), max_size=3))
-    if source.axes and draw(st.booleans()):
+    summed = draw(st.booleans())
+    if source.axes and summed:
         axis = source.names[-1]
         stages.append(f"sum {axis}")
         if source.placement and source.placement.n_slice_parts(axis) > 1:

@@ -44,6 +44,7 @@ PRELUDES: Final = {
     "$T": "$X $W xt = main x0 | commit trf f8e4m3",
     "$X": "load x0 from x to all",
     "$C": "load x0 from x to cols",
+    "$L": "load l0 from x[0] to all",
     "$W": "load w0 from w to rows",
 }
 TABLE: Final = """
@@ -69,13 +70,14 @@ E-SPLIT-DIVIDES: axis Q = «0→1»
 E-SPLIT-TWICE: place p = cluster one, slices H:8 «H→R»:8
 E-TILE-DIVIDES: for t in 0..«3→4» over H { load a from x to all }
 E-TILE-DIVIDES: $W for t in 0..2 over «R→H» { a = main w0 | lookup bf16 | commit dm bf16 }
-E-TILE-DIVIDES: for t in 0..«0→1» over H { }
+E-TILE-DIVIDES: for t in 0..«0→1» over H { $L }
 E-TILE-BLOCK: place p = cluster one, slices H:«128→64» load a from s to p
 E-TILE-BLOCK: $S for t in 0..«128→32» over H { a = sub s1 | commit vrf }
-E-TILE-BLOCK: for t in 0..2 over «B→H» { }
+E-TILE-BLOCK: for t in 0..2 over «B→H» { $L }
 E-TILE-BLOCK: axis C = H / «8→16»
-E-LOOP-NESTED: for t in 0..2 over H { for u in 0..2 over «H→R» { } }
-E-LOOP-NESTED: for t in 0..2 over H { for u in 0..2 over R { «→}» for v in 0..2 over O { «}→» } }
+E-LOOP-NESTED: for t in 0..2 over H { for u in 0..2 over «H→R» { $L } }
+E-LOOP-NESTED: for t in 0..2 over H { for u in 0..2 over R { $L «→}»
+    for v in 0..2 over O { $X «}→» } }
 E-LOOP-PARTIAL: $T for t in 0..2 over H { a = main w0 | contract xt | commit dm f32 «→}»
     b = main a | exp | commit dm f32 «}→»
 E-LOOP-SUM: $X for t in 0..2 over «H→R» { a = main x0 | sum H | commit dm f32 }
@@ -84,8 +86,8 @@ E-LOOP-SUM: $C for t in 0..2 over «H→R» { a = main x0 | switch gather H | co
 E-LOOP-SUM: $C for t in 0..2 over «H→R» { a = main x0 | sum H | reduce H | commit dm f32 }
 E-LOOP-HBM: $X for t in 0..2 over H { store x0 to y «→}» load a from y to all «}→»
 E-LOOP-HBM: $X for t in 0..2 over H { load a from «y→x» to all store x0 to y }
-E-BUFFERS: for t in 0..2 over H buffers «9→8» { }
-E-BUFFERS: for t in 0..2 over H buffers «0→1» { }
+E-BUFFERS: for t in 0..2 over H buffers «9→8» { $L }
+E-BUFFERS: for t in 0..2 over H buffers «0→1» { $L }
 E-COMMANDS: for t in 0..1024 over H { for u in 0..«16→8» over R { load a from x[0] to all } }
 E-DM-ALIGN: for t in 0..«1024→512» over H { load a from x to all }
 E-DM-SIZE: axis Z = «131073→131072» hbm z: f32[Z] scratch load a from z to all
@@ -243,7 +245,7 @@ def test_an_out_argument_must_be_stored() -> None:
 @pytest.mark.parametrize(
     ("body", "verdicts"),
     [
-        ("for t in 0..2 over H buffers 5 { }", ("", "E-BUFFERS", "E-BUFFERS")),
+        ("for t in 0..2 over H buffers 5 { load a from x to all }", ("", "E-BUFFERS", "E-BUFFERS")),
         ("load a, b, c, d, e from x, x, x, x, x to all", ("E-LOAD-LIST", "", "")),
         ("load a, b, c, d, e, f, g from x, x, x, x, x, x, x to all", ("E-LOAD-LIST",) * 3),
         ("load a from x to all b = sub a roll H | commit vrf", ("", "", "E-SUB-ROLL")),

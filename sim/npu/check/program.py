@@ -94,7 +94,7 @@ def _frame(text: LoopText, path: Path, scope: Scope) -> Frame:
         raise IllegalError("E-TILE-DIVIDES", text.count.at, message)
     limit = scope.toolchain.limits.max_buffers
     if text.buffers and not 1 <= text.buffers.value <= limit:
-        message = f"{text.buffers.value} buffers; at most {limit}"
+        message = f"{text.buffers.value} buffers; 1 to {limit}"
         raise IllegalError("E-BUFFERS", text.buffers.at, message)
     scope.n_loops += 1
     return Frame(scope.n_loops, axis, count, _stored(text))
