@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sim.npu.program import Position
+from sim.npu.syntax import Span
 
 Code = Literal[
     "E-SYNTAX",
@@ -78,3 +79,15 @@ class Diagnostic:
         return (
             f"{self.file}:{self.position.line}:{self.position.column}: {self.code}: {self.message}"
         )
+
+
+class IllegalError(Exception):
+    """A source breaks a rule; leaves the compiler as a `Diagnostic`."""
+
+    def __init__(self, code: Code, at: Span, message: str, certain: Span | None = None) -> None:
+        super().__init__(code, at, message, certain)
+        self.code = code
+        self.at = at
+        self.message = message
+        self.certain = certain
+        """Text that breaks the rule whatever stands around it, where it is known."""

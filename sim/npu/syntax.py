@@ -6,6 +6,8 @@ Nodes are equal if their texts are, wherever they stand.
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sim.npu.program import Position
+
 
 @dataclass(frozen=True)
 class Span:
@@ -20,6 +22,11 @@ class Span:
     """From 1."""
 
 
+def joined(first: Span, last: Span) -> Span:
+    """Return the piece from one to the other."""
+    return Span(first.start, last.end, first.line, first.column)
+
+
 NOWHERE = Span(0, 0, 1, 1)
 """Of nodes that no source has."""
 
@@ -29,6 +36,11 @@ class Node:
     """A piece of the source that means something."""
 
     at: Span = field(default=NOWHERE, compare=False, kw_only=True, repr=False)
+
+    @property
+    def position(self) -> Position:
+        """Where it begins."""
+        return Position(self.at.line, self.at.column)
 
 
 @dataclass(frozen=True)

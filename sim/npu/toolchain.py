@@ -21,6 +21,10 @@ class Limits:
     vrf_bytes: int = 8_192
     trf_bytes: int = 65_536
     """Live at once in one slice."""
+    scratch_bytes: int = 4_194_304
+    """Of all scratch in HBM."""
+    max_commands: int = 8_192
+    """After unrolling."""
 
 
 @dataclass(frozen=True)
