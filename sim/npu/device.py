@@ -14,12 +14,14 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import inf
 from operator import itemgetter
 from typing import NamedTuple
 
 from sim.npu.expand import Command
+from sim.npu.faults import faults
 from sim.npu.latency import latencies
-from sim.npu.program import Program
+from sim.npu.program import Position, Program
 from sim.npu.schedule import schedule
 from sim.npu.toolchain import DeviceCosts, Toolchain
 
@@ -40,9 +42,11 @@ class Trace:
     """What happens in one launch without noise."""
 
     cycles: float
-    """Device cycles until the launch is over."""
+    """Device cycles until the launch is over; infinite if it hangs."""
+    hang: Position | None
+    """Of the statement at which it hangs."""
     clusters: tuple[tuple[Span, ...], ...]
-    """The commands of each cluster in use, as its PE core walks them."""
+    """The commands of each cluster in use, as its PE core walks them; as if nothing hung."""
 
 
 def device_time(program: Program, toolchain: Toolchain) -> Trace:
@@ -53,7 +57,8 @@ def device_time(program: Program, toolchain: Toolchain) -> Trace:
         chip.walk(cluster, None)
     clusters = tuple(tuple(c.spans.values()) for c in chip.clusters)
     last = max((s.complete for s in chain(*clusters)), default=toolchain.device.start)
-    return Trace(last + toolchain.device.end, clusters)
+    hang = next((f.position for f in faults(program) if f.kind == "hang"), None)
+    return Trace(last + toolchain.device.end if hang is None else inf, hang, clusters)
 
 
 class _Queue:

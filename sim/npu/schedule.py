@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sim.npu.expand import ENGINES, Command, Engine, expand
 from sim.npu.program import Program
-from sim.npu.static import durations
+from sim.npu.static import StaticCost, static_costs
 from sim.npu.toolchain import Toolchain
 
 
@@ -16,8 +16,8 @@ class Schedule:
 
     title: str
     commands: tuple[Command, ...]
+    costs: tuple[StaticCost, ...]
     begins: tuple[float, ...]
-    ends: tuple[float, ...]
     makespan: float
     """Last end and what closing the launch takes after it."""
 
@@ -35,11 +35,11 @@ def schedule(program: Program, toolchain: Toolchain) -> Schedule:
     inputs are complete, the one that stands earliest in the source.
     """
     commands = expand(program)
-    costs = durations(commands, toolchain)
-    begins = _begins(commands, costs, toolchain.static.start)
-    ends = tuple(b + c for b, c in zip(begins, costs, strict=True))
-    makespan = max(ends, default=toolchain.static.start) + toolchain.static.end
-    return Schedule(program.kernel, commands, tuple(begins), ends, makespan)
+    costs = tuple(static_costs(commands, toolchain))
+    static = toolchain.static
+    begins = tuple(_begins(commands, [c.cycles for c in costs], static.start))
+    last = max((b + c.cycles for b, c in zip(begins, costs, strict=True)), default=static.start)
+    return Schedule(program.kernel, commands, costs, begins, last + static.end)
 
 
 def _begins(commands: Sequence[Command], costs: Sequence[float], start: float) -> list[float]:
