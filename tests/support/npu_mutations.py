@@ -4,7 +4,7 @@ They are made in the text, line by line; most are illegal, and the compiler says
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 Mutation = tuple[str, str]
 """What was changed, and the new source."""
@@ -40,7 +40,7 @@ def _changes(line: str) -> Iterator[str]:
         yield from _placements(line)
 
 
-def _numbers(line: str, pattern: str, others) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def _numbers(line: str, pattern: str, others: Callable[[int], tuple[int, ...]]) -> Iterator[str]:
     found = re.search(pattern, line)
     if found:
         for n in others(int(found[1])):
