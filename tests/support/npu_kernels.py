@@ -43,7 +43,7 @@ def kernel_program(kernel: str, version: Version, toolchain: Toolchain = V1_0) -
 
 
 def small_program(source: str, toolchain: Toolchain = V1_0) -> Program:
-    """Compile a source without its first line; its own declarations are its signature."""
+    """Compile statements and declarations; what they declare is the signature."""
     sizes = {name: int(n) for name, n in re.findall(r"axis (\w+) = (\d+)", source)}
     for name, parent in re.findall(r"axis (\w+) = ([A-Z]\w*) / 16", source):
         sizes[name] = sizes[parent] // 16
