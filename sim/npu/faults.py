@@ -10,6 +10,7 @@ from sim.npu.program import (
     FLIT_BYTES,
     VRF_ITEM_BYTES,
     Alu,
+    Axis,
     Factor,
     Load,
     Loop,
@@ -99,12 +100,12 @@ def _is_known(region: Region, written: set[tuple[str, int | Offset | None]]) -> 
 def missing_axes(store: Store) -> tuple[int, ...]:
     """Return which axes of the target region the source lacks, by position."""
     axes = region_axes(store.target)
-    return tuple(i for i, name in enumerate(axes) if name not in store.source.names)
+    return tuple(i for i, axis in enumerate(axes) if axis not in store.source.axes)
 
 
-def region_axes(region: Region) -> tuple[str, ...]:
-    """Return the names of a region's axes."""
-    return region.tensor.names[0 if region.index is None else 1 :]
+def region_axes(region: Region) -> tuple[Axis, ...]:
+    """Return the axes of a region."""
+    return region.tensor.axes[0 if region.index is None else 1 :]
 
 
 def pass_faults(statement: Pass) -> tuple[FaultKind, ...]:
@@ -170,24 +171,20 @@ def placed(statement: Pass) -> Placement:
 
 
 def live_parts(operand: Tensor, stream: Placement) -> Mapping[str, tuple[bool, ...]]:
-    """Tell which parts of a stream meet an operand.
+    """Tell which parts of a stream meet an operand that spans as many clusters and slices.
 
     Returns:
         By axis that the stream cuts, for each of its parts in order, whether the slices that hold
         it hold something of the operand; axes of which all parts do are left out.
     """
-    own = placement_of(operand)
-    empty = _empty_bits(own) | max(0, stream.n_slices - own.n_slices)
+    empty = _empty_bits(placement_of(operand))
     parts: dict[str, tuple[bool, ...]] = {}
-    if stream.cluster.kind == "split":
-        parts[stream.cluster.axis] = (True, own.n_clusters == 2)[: stream.n_clusters]
     stride = stream.n_slices
     for f in stream.slices:
         stride //= f.count
         if f.kind == "split":
-            live = [not i * stride & empty for i in range(f.count)]
-            outer = parts.get(f.axis, (True,))
-            parts[f.axis] = tuple(a and b for a in outer for b in live)
+            live = tuple(not i * stride & empty for i in range(f.count))
+            parts[f.axis] = live * stream.n_cluster_parts(f.axis)
     return {axis: live for axis, live in parts.items() if not all(live)}
 
 

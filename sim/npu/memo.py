@@ -1,61 +1,90 @@
-"""Values already computed, so that candidates which differ only in cost share all of them."""
+"""Values as nodes of a graph, computed when needed and once.
+
+A node's key says how its value comes about: operations, roundings and inputs, but neither placement
+nor tiles, buffers, lanes or order. So candidates that differ only in cost share all values.
+"""
 
 import hashlib
-import weakref
 from collections import OrderedDict
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
-from sim.npu.dtypes import Array, Floats
+from sim.npu.dtypes import Array
+from sim.npu.program import DType
 
 MAX_BYTES: Final = 64_000_000
 
 
 def digest(*parts: object) -> str:
-    """Return the key of a value: the hash of everything that it depends on.
-
-    Args:
-        parts: numbers, strings and tuples of them, which print what they are.
-    """
+    """Return the hash of parts whose text is all that they are: numbers, strings, tuples."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """What a program is run on."""
+
+    arguments: Mapping[str, Array]
+    """Codes of every in, weight and inout tensor, f4 packed; sizes must fit, shapes need not."""
+    seed: int
+    """Of whatever the chip leaves undefined."""
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A whole tensor that need not be computed yet."""
+
+    key: str
+    """Equal keys, equal values in any one launch."""
+    dtype: DType
+    """The narrowest format known to hold it."""
+    compute: Callable[..., Any]
+    """Takes the launch and the values of `inputs`."""
+    inputs: tuple["Node", ...] = ()
+
+
 class Memo:
-    """Computed values by key; the least recently used go first. Weights are never among them."""
+    """Values of one launch; the least recently used go first. Weights are never among them."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._values: OrderedDict[str, Floats] = OrderedDict()
-        self._n_bytes = 0
-        self._prints: dict[int, tuple[weakref.ref[Array], str]] = {}
+        self._values: OrderedDict[str, Array] = OrderedDict()
+        self.n_bytes = 0
+        """Of all values kept."""
+        self.n_computed = 0
+        """Values computed so far, arguments aside."""
 
-    def __len__(self) -> int:
-        """Return how many values it holds."""
-        return len(self._values)
+    def value(self, node: Node, launch: Launch) -> Any:
+        """Return a node's value; all calls are about the same launch, and nobody writes to it."""
+        known: dict[str, Any] = {}
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if top.key not in known and (value := self._find(top.key)) is not None:
+                known[top.key] = value
+            missing = [] if top.key in known else [i for i in top.inputs if i.key not in known]
+            stack += missing
+            if missing:
+                continue
+            stack.pop()
+            if top.key not in known:
+                known[top.key] = top.compute(launch, *(known[i.key] for i in top.inputs))
+                self._keep(top, known[top.key])
+        return known[node.key]
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of all values."""
-        return self._n_bytes
-
-    def get(self, key: str) -> Floats | None:
-        """Return a value, or None if it is not known."""
+    def _find(self, key: str) -> Array | None:
         if key in self._values:
             self._values.move_to_end(key)
         return self._values.get(key)
 
-    def put(self, key: str, value: Floats) -> None:
-        """Keep a value that `get` does not know; nobody may write to it from now on."""
-        self._values[key] = value
-        self._n_bytes += value.nbytes
-        while self._n_bytes > self._max_bytes:
-            self._n_bytes -= self._values.popitem(last=False)[1].nbytes
-
-    def fingerprint(self, array: Array) -> str:
-        """Return the hash of an array's bytes; of a read-only array it is computed once."""
-        known, print_ = self._prints.get(id(array), (None, ""))
-        if known is None or known() is not array or array.flags.writeable:
-            print_ = hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
-            self._prints[id(array)] = weakref.ref(array), print_
-        return print_
+    def _keep(self, node: Node, value: Any) -> None:
+        if not node.inputs or not isinstance(value, np.ndarray):
+            return
+        self.n_computed += 1
+        self._values[node.key] = value
+        self.n_bytes += value.nbytes
+        while self.n_bytes > self._max_bytes:
+            self.n_bytes -= self._values.popitem(last=False)[1].nbytes

@@ -5,30 +5,18 @@ numpy's pairwise order, and is rounded once: no tile, chunk or thread changes a 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 
 from sim.npu.dtypes import Data, Floats, Wide, dense, rows
-from sim.npu.program import BLOCK, AluFunction, DType
+from sim.npu.program import BLOCK, AluFunction
 
 _CHUNK: Final = 1 << 17
 """Decoded weights held at a time: 1 MB stays in the cache."""
-
-
-@dataclass(frozen=True, eq=False)
-class Value:
-    """A whole tensor."""
-
-    key: str
-    """Equal keys, equal values."""
-    data: Data
-    dtype: DType
-    """The narrowest format known to hold it."""
 
 
 Live = tuple[tuple[int | None, tuple[bool, ...]], ...]
@@ -36,27 +24,20 @@ Live = tuple[tuple[int | None, tuple[bool, ...]], ...]
 for an axis that the stream has no more."""
 
 
-@dataclass(frozen=True, eq=False)
-class Operand:
-    """A tensor, constant or earlier stream as a stage reads it."""
+class Reading(NamedTuple):
+    """How a stage reads an operand."""
 
-    value: Value
     axes: tuple[int, ...] = ()
-    """Position of each of its axes among the stream's."""
+    """Position of each of the operand's axes among the stream's."""
     live: Live = ()
-    """It reads 0 in the other parts."""
+    """The operand reads 0 in the other parts."""
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Equal keys, equal readings."""
-        return self.value.key, self.axes, self.live
 
-    def aligned(self, n_axes: int) -> Floats:
-        """Return all values with the stream's axes, of size 1 where it has none of its own."""
-        values = dense(self.value.data)
-        sizes = dict(zip(self.axes, values.shape, strict=True))
-        shape = [sizes.get(i, 1) for i in range(n_axes)]
-        return values.transpose(np.argsort(self.axes)).reshape(shape)
+def _aligned(operand: Floats, axes: tuple[int, ...], n_axes: int) -> Floats:
+    """Return an operand with the stream's axes, of size 1 where it has none of its own."""
+    sizes = dict(zip(axes, operand.shape, strict=True))
+    shape = [sizes.get(i, 1) for i in range(n_axes)]
+    return operand.transpose(np.argsort(axes)).reshape(shape)
 
 
 def _reached(values: Floats, live: Live, shape: tuple[int, ...]) -> Floats:
@@ -70,31 +51,37 @@ def _reached(values: Floats, live: Live, shape: tuple[int, ...]) -> Floats:
     return values
 
 
-def contract(stream: Data, n_rows: int, operand: Operand, scale: Operand | None) -> Floats:
-    """Sum the stream times an operand over all axes but the first ``n_rows``.
+def contract(
+    stream: Data, operand: tuple[Reading, Data], scale: tuple[Reading, Data] | None
+) -> Floats:
+    """Sum the stream times an operand over the operand's axes.
 
     Args:
-        stream: rows, and columns that are the axes of ``operand``.
-        n_rows: how many axes count rows.
+        stream: its last axes are those of ``operand``.
         operand: a factor for each column.
         scale: a factor for each `BLOCK` columns, applied to the sum over the block; it has the axes
             of the stream, or some of them.
     """
     shape = stream.shape
-    live = operand.live + (scale.live if scale else ())
-    of_columns = tuple(part for part in live if part[0] is not None and part[0] >= n_rows)
+    (axes, live), factors = operand
+    n_rows = len(shape) - len(axes)
+    blocks = None
+    if scale is not None:
+        live += scale[0].live
+        blocks = _by_block(*scale, shape)
+    of_columns = tuple((axis, parts) for axis, parts in live if axis is not None and axis >= n_rows)
     of_rows = tuple(part for part in live if part not in of_columns)
-    factors = _reached(operand.aligned(len(shape)), of_columns, shape).ravel()
-    blocks = None if scale is None else _by_block(scale, shape)
-    sums = _matrix_times(stream, factors, blocks).reshape(shape[:n_rows])
+    columns = _reached(_aligned(dense(factors), axes, len(shape)), of_columns, shape)
+    sums = _matrix_times(stream, columns.ravel(), blocks).reshape(shape[:n_rows])
     return _reached(sums, of_rows, shape[:n_rows])
 
 
-def _by_block(scale: Operand, shape: tuple[int, ...]) -> Data:
+def _by_block(reading: Reading, scale: Data, shape: tuple[int, ...]) -> Data:
     """Return a scale for every block of every row; one that has them all stays encoded."""
-    if scale.axes == tuple(range(len(shape))):
-        return scale.value.data
-    return np.broadcast_to(scale.aligned(len(shape)), (*shape[:-1], shape[-1] // BLOCK))
+    if reading.axes == tuple(range(len(shape))):
+        return scale
+    blocks = (*shape[:-1], shape[-1] // BLOCK)
+    return np.broadcast_to(_aligned(dense(scale), reading.axes, len(shape)), blocks)
 
 
 def _matrix_times(matrix: Data, factors: Floats, blocks: Data | None) -> Floats:
@@ -139,14 +126,10 @@ def flit_major(values: Floats, axis: int, n_parts: int, n_flit: int) -> Floats:
     return values.take(np.concatenate(flits), axis)
 
 
-def generator(key: str) -> np.random.Generator:
-    """Return a random generator seeded by a key, hexadecimal digits."""
-    return np.random.Generator(np.random.SFC64(int(key, 16)))
-
-
-def garbage(key: str, shape: tuple[int, ...]) -> Floats:
-    """Return finite values without meaning, the same for the same key."""
-    return generator(key).standard_normal(shape, np.float32)
+def garbage(key: str, seed: int, n_bytes: int) -> NDArray[np.uint8]:
+    """Return bytes without meaning, the same for the same key and seed."""
+    rng = np.random.Generator(np.random.SFC64([seed, int(key, 16)]))
+    return np.frombuffer(rng.bytes(n_bytes), np.uint8)
 
 
 def _in_f64(function: Callable[[Wide], Wide]) -> Callable[[Floats], NDArray[Any]]:
@@ -166,8 +149,13 @@ _ALU: Final[Mapping[AluFunction, Callable[..., NDArray[Any]]]] = {
 }
 
 
-def alu(function: AluFunction, stream: Floats, operands: Sequence[Operand]) -> Floats:
+def alu(
+    function: AluFunction, stream: Floats, operands: Sequence[tuple[Reading, Floats]]
+) -> Floats:
     """Apply one arithmetic unit; every operation is rounded to f32."""
     shape = stream.shape
-    read = [_reached(o.aligned(len(shape)), o.live, shape) for o in operands]
+    read = [
+        _reached(_aligned(values, axes, len(shape)), live, shape)
+        for (axes, live), values in operands
+    ]
     return np.asarray(_ALU[function](stream, *read), np.float32)

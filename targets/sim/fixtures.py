@@ -1,0 +1,93 @@
+"""Inputs to check a kernel of the simulated NPU on, and the verdict on what it makes of them.
+
+Sizes, distributions, mathematics and tolerances are those of the cpu target: the same kernels.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from targets.cpu.fixtures import fixture as cpu_fixture
+from targets.cpu.formats import bf16_encode
+from targets.cpu.kernels import Kernel, kernel
+from targets.cpu.reference import Vector, expected, margin
+
+Arrays = Mapping[str, NDArray[Any]]
+
+_NARROWED: Final = {"q_rms": (0.5, 2.0), "k_rms": (0.5, 2.0), "layer_scalar": (0.25, 0.5)}
+"""Factors of a result, by their range: with larger ones, the roundings of a fast and good kernel (a
+head in bf16, x in two f8 terms) would come close to the tolerance, which is absolute where the
+result is small."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The inputs of one launch and what the kernel must make of them."""
+
+    kernel: Kernel
+    arrays: Arrays
+    """Codes of every in, weight and inout argument; not writeable."""
+    expected: Mapping[str, Vector]
+
+    def judge(self, outputs: Arrays) -> tuple[float | None, str]:
+        """Compare the codes of every out and inout argument with the reference.
+
+        Returns:
+            As `targets.protocol.FixtureResult` has them: the margin, and why it fails or "".
+        """
+        shapes = {b.name: b.storage_shape for b in self.kernel.buffers}
+        flat = {name: codes.reshape(shapes[name]) for name, codes in outputs.items()}
+        worst, detail = margin(self.kernel, self.arrays, self.expected, flat)
+        if worst is not None and not worst <= 1.0:
+            detail = f"differs by {worst:.3g} tolerances"
+        return worst, detail
+
+
+@dataclass(frozen=True, eq=False)
+class Fixture:
+    """Two launches in a row: what the first leaves behind must not help the second."""
+
+    label: str
+    """Distribution and amplitude, for reports."""
+    launches: tuple[Inputs, Inputs]
+    """On the same weights."""
+
+
+def fixture(name: str, seed: int, index: int) -> Fixture:
+    """Draw a fixture at full size; the same arguments give the same bits.
+
+    Args:
+        name: of the kernel.
+        seed: of all values.
+        index: picks distribution and amplitude.
+    """
+    full = kernel(name, "full")
+    first = cpu_fixture(full, seed, index)
+    weights = {b.name: first.inputs[b.name] for b in full.buffers if b.part == "weight"}
+    second = cpu_fixture(full, _derived(seed), index)
+    launches = (
+        _inputs(full, first.inputs, seed),
+        _inputs(full, {**second.inputs, **weights}, _derived(seed)),
+    )
+    return Fixture(first.label, launches)
+
+
+def _derived(seed: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed}".encode()).digest()[:6])
+
+
+def _inputs(full: Kernel, drawn: Arrays, seed: int) -> Inputs:
+    rng = np.random.Generator(np.random.SFC64([seed, len(drawn)]))
+    narrowed = {
+        name: bf16_encode(rng.uniform(*ends, drawn[name].size))
+        for name, ends in _NARROWED.items()
+        if name in drawn
+    }
+    arrays = {**drawn, **narrowed}
+    for array in arrays.values():
+        array.setflags(write=False)
+    return Inputs(full, arrays, expected(full, arrays))
