@@ -26,7 +26,7 @@ _BUFFERS: Final[dict[Memory, str]] = {"hbm": "Dram", "dm": "Sram", "trf": "Trf",
 def schedule_json(schedule: Schedule) -> str:
     """Return the dump. The makespan is its greatest ``lifetime.end``; cycles are rounded."""
     tensors: dict[str, _Entry] = {}
-    instructions = [
+    instructions: list[dict[str, Any]] = [
         {
             "index": index,
             "history": _iterations(command),
@@ -42,11 +42,15 @@ def schedule_json(schedule: Schedule) -> str:
             zip(schedule.commands, schedule.costs, schedule.begins, strict=True)
         )
     ]
+    last = max((i["lifetime"]["end"] for i in instructions), default=0)
     dump = {
         "title": schedule.title,
         "total_memory": TOTAL_MEMORY,
         "page_size": PAGE_SIZE,
-        "instructions": [*instructions, _closing(schedule)],
+        "instructions": [
+            *instructions,
+            _closing(len(instructions), last, round(schedule.makespan)),
+        ],
         "tensors": [vars(entry) for entry in tensors.values()],
     }
     return json.dumps(dump, separators=(",", ":"))
@@ -131,15 +135,14 @@ def _place(title: str, position: Position) -> str:
     return f"--> {title}.npu:{position.line}:{position.column}"
 
 
-def _closing(schedule: Schedule) -> dict[str, Any]:
+def _closing(index: int, begin: int, end: int) -> dict[str, Any]:
     """Return the instruction that ends the launch."""
-    last = max((b + c.cycles for b, c in zip(schedule.begins, schedule.costs, strict=True)))
     return {
-        "index": len(schedule.commands),
+        "index": index,
         "history": [],
         "tpe": "ExplicitSync",
         "contexts": ["PeCore"],
-        "lifetime": {"begin": round(last), "end": round(schedule.makespan)},
+        "lifetime": {"begin": begin, "end": end},
         "util": {"total_util": 0.0, "base_util": 0.0, "efficiency": 0.0},
         "description": "",
         "input_tensors": [],

@@ -1,17 +1,20 @@
 """Laws of the NPU's cost models: they are physics, and hold for every program."""
 
+import json
 from functools import cache
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sim.npu.device import device_time
+from sim.npu.dump import schedule_json
 from sim.npu.latency import latencies, run_rate
 from sim.npu.program import Program
 from sim.npu.schedule import schedule
 from sim.npu.toolchain import TOOLCHAINS, V1_0, Toolchain
 from tests.support.npu_kernels import DATASHEET_CYCLES, kernel_source, legal, small_program
 from tests.support.npu_mutations import mutations
+from tests.support.npu_programs import programs
 
 TWO_TO = st.integers(0, 4).map(lambda k: 2**k)
 
@@ -66,20 +69,24 @@ def mutants(kernel: str) -> tuple[str, ...]:
 
 
 @st.composite
-def variants(draw: st.DrawFn) -> tuple[Program, Toolchain]:
-    """Return a legal program a few small changes away from an expert."""
+def variants(draw: st.DrawFn) -> Program:
+    """Return a legal program two small changes away from an expert."""
     kernel = draw(st.sampled_from(sorted(DATASHEET_CYCLES)))
-    toolchain = draw(st.sampled_from(list(TOOLCHAINS.values())))
-    source = draw(st.sampled_from(mutants(kernel)))
-    again = tuple(source for _, source in mutations(source))
-    program = legal(kernel, draw(st.sampled_from(again)), toolchain)
+    again = tuple(source for _, source in mutations(draw(st.sampled_from(mutants(kernel)))))
+    program = legal(kernel, draw(st.sampled_from(again)))
     assume(program is not None)
     assert program
-    return program, toolchain
+    return program
+
+
+CASES = st.tuples(
+    st.one_of(variants(), programs().map(lambda sample: sample.program)),
+    st.sampled_from(list(TOOLCHAINS.values())),
+)
 
 
 @settings(max_examples=30, deadline=None)
-@given(variants())
+@given(CASES)
 def test_no_schedule_beats_its_engines_or_its_longest_chain(
     case: tuple[Program, Toolchain],
 ) -> None:
@@ -93,11 +100,11 @@ def test_no_schedule_beats_its_engines_or_its_longest_chain(
     dma = [c.site.engine == "dma" for c in plan.commands]
     busy = sum(c.cycles for c, d in zip(plan.costs, dma, strict=True) if d)
 
-    assert plan.makespan >= max(*ends, busy)
+    assert plan.makespan >= max([*ends, busy])
 
 
 @settings(max_examples=30, deadline=None)
-@given(variants())
+@given(CASES)
 def test_the_device_runs_every_command_once_in_every_cluster_that_has_it(
     case: tuple[Program, Toolchain],
 ) -> None:
@@ -108,6 +115,7 @@ def test_the_device_runs_every_command_once_in_every_cluster_that_has_it(
     costs = latencies(plan.commands, toolchain)
 
     assert run == device_time(program, toolchain)
+    assert json.loads(schedule_json(plan))["title"] == program.kernel
     for number, cluster in enumerate(run.clusters):
         mine = [i for i in plan.order if plan.commands[i].site.n_clusters > number]
         assert [s.command for s in cluster] == mine
