@@ -80,7 +80,7 @@ class DeviceCosts:
     dma_queue: int = 2
     tensor_queue: int = 8
     """Commands that wait in front of an engine before the PE core stalls."""
-    pass_fixed: float = 340
+    pass_fixed: float = 320
     lookup_factor: float = 1.5
     ring_factor: float = 1.65
     """For switch and reduce."""

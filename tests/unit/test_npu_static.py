@@ -137,8 +137,10 @@ def test_the_dump_has_the_vendors_fields_and_its_last_end_is_the_makespan() -> N
 
 def test_the_compilers_model_follows_its_version() -> None:
     """1.2 bakes the f4 table in, and the compiler knows; the sync of 1.1 it does not."""
-    spans = [schedule(kernel_program("decoder_feedforward", "baseline", v), v).makespan
-             for v in (V1_0, V1_1, V1_2)]  # fmt: skip
+    spans = [
+        schedule(kernel_program("decoder_feedforward", "baseline", v), v).makespan
+        for v in (V1_0, V1_1, V1_2)
+    ]
 
     assert spans[0] == spans[1]
     assert spans[2] < 0.8 * spans[1]
