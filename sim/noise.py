@@ -88,14 +88,6 @@ QUIET: Final = NoiseProfile(
 
 
 @dataclass(frozen=True)
-class Readings:
-    """What a job read."""
-
-    cycles: Floats
-    """(runs, launches of a run)."""
-
-
-@dataclass(frozen=True)
 class NoReadings:
     """A job that gave nothing."""
 
@@ -137,8 +129,16 @@ class NoisyDevice:
         """Return the machine's drift at a time, in standard deviations; above 0 it is slow."""
         return self._drift.at(at_s)
 
-    def run(self, job: Job, rng: Rng) -> Readings | NoReadings:
-        """Launch everything in ``job``; ``rng`` is this job's own."""
+    def run(self, job: Job, rng: Rng) -> Floats | NoReadings:
+        """Launch everything in ``job``.
+
+        Args:
+            job: what.
+            rng: this job's own.
+
+        Returns:
+            Device cycles, (runs, launches of a run).
+        """
         fate = rng.random()
         if fate < self._profile.hang_rate:
             return NoReadings("hung")
@@ -152,7 +152,8 @@ class NoisyDevice:
         logs = slow[:, None] + self._scatter(kernel, shape, rng)
         cycles = np.asarray(job.arm_cycles, dtype=np.float64)[arms][:, None] * np.exp(logs)
         cycles[:1, :1] += self._cold_cycles(kernel, job.idle_s, rng)
-        return Readings(cycles * self._outliers(shape, rng))
+        cycles *= self._outliers(shape, rng)
+        return cycles
 
     def _job_drift(self, job: Job, rng: Rng) -> Floats:
         """Return the drift of each run, in standard deviations."""

@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import chain, product
 from typing import Final, Literal
 
+from sim.npu.faults import placement_of
 from sim.npu.program import (
     DType,
     Load,
@@ -67,8 +68,7 @@ class Site:
     @cached_property
     def n_clusters(self) -> int:
         """Clusters that run it."""
-        placement = next(iter((*self.writes, *self.reads))).placement
-        return placement.n_clusters if placement else 1
+        return placement_of((*self.writes, *self.reads)[0]).n_clusters
 
     def share(self, tensor: Tensor) -> tuple[int, ...]:
         """Elements along each axis of a tile of ``tensor`` in one slice."""
@@ -152,9 +152,9 @@ class _Expansion:
                 if here not in self._sites:
                     counts = {a: n for a, (_, n) in tiles.items()}
                     self._sites[here] = Site(statement, loops, counts)
-                self._emit(self._sites[here], path, tiles)
+                self._emit(self._sites[here], tiles)
 
-    def _emit(self, site: Site, path: Path, tiles: Tiles) -> None:
+    def _emit(self, site: Site, tiles: Tiles) -> None:
         index = len(self.commands)
         after: set[int] = set()
         for tensor in site.reads:

@@ -7,6 +7,7 @@ from math import log2
 from operator import itemgetter
 
 from sim.npu.expand import Command, Site
+from sim.npu.faults import placement_of
 from sim.npu.program import Load, Pass, Store, Switch
 from sim.npu.toolchain import DeviceCosts, Toolchain
 from sim.npu.work import Unit, transfers, unit_cycles
@@ -65,8 +66,7 @@ def _pass_cycles(site: Site, run: Pass, toolchain: Toolchain) -> float:
 
 def _streamed(site: Site, load: Load, costs: DeviceCosts) -> float:
     """Return the bytes at full rate that take as long as those of ``load``."""
-    placement = load.outputs[0].placement
-    width = dict(costs.width_factors)[placement.n_slices] if placement else 1.0
+    width = dict(costs.width_factors)[placement_of(load.outputs[0]).n_slices]
     return sum(
         t.n_bytes * min(t.n_copies, costs.max_copy_factor) / (run_rate(t.run_bytes, costs) * width)
         for t in transfers(site, load)

@@ -9,6 +9,7 @@ from math import ceil, prod
 from typing import Literal
 
 from sim.npu.expand import Site
+from sim.npu.faults import placement_of
 from sim.npu.program import (
     BITS,
     BLOCK,
@@ -123,7 +124,6 @@ class _Flow:
 
     def _ring(self, axis: str) -> int:
         """Return the slices that exchange data: those that cut ``axis``, or idle ones for ""."""
-        placement = self._run.source.placement
+        factors = placement_of(self._run.source).slices
         kind = "split" if axis else "idle"
-        factors = placement.slices if placement else ()
         return prod(f.count for f in factors if (f.kind, f.axis) == (kind, axis))
