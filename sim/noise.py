@@ -150,7 +150,7 @@ class NoisyDevice:
         slow += kernel.drift_sd * self._job_drift(job, rng)
         shape = len(arms), job.n_launches
         logs = slow[:, None] + self._scatter(kernel, shape, rng)
-        cycles = np.asarray(job.arm_cycles, dtype=np.float64)[arms][:, None] * np.exp(logs)
+        cycles: Floats = np.asarray(job.arm_cycles, dtype=np.float64)[arms][:, None] * np.exp(logs)
         cycles[:1, :1] += self._cold_cycles(kernel, job.idle_s, rng)
         cycles *= self._outliers(shape, rng)
         return cycles
