@@ -80,9 +80,9 @@ class DeviceCosts:
     dma_queue: int = 2
     tensor_queue: int = 8
     """Commands that wait in front of an engine before the PE core stalls."""
-    pass_fixed: float = 340
+    pass_fixed: float = 320
     lookup_factor: float = 1.5
-    ring_factor: float = 1.9
+    ring_factor: float = 1.65
     """For switch and reduce."""
     work_factor: float = 1.7
     """Device cycles per static cycle of a stage; the three factors above and here."""
