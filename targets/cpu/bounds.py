@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from importlib.resources import files
 
-from targets.cpu.kernels import Kernel
+from targets.gemma4.kernels import Kernel
 
 STREAMS = (1, 4, 8, 16)
 PREFETCHES = (0, 256, 1024)

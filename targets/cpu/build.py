@@ -7,9 +7,9 @@ from typing import Final
 from targets.cpu.diagnostics import failure
 from targets.cpu.gate import SOURCE_NAME, artifact_fault, preprocessed_fault, source_fault
 from targets.cpu.header import header
-from targets.cpu.kernels import Kernel
 from targets.cpu.sandbox import COMPILE_WALL_S, Printed, run_compiler
 from targets.cpu.toolchain import LINK_FLAGS, PREPROCESS_FLAGS, compiler
+from targets.gemma4.kernels import Kernel
 from targets.protocol import BuildFailed, Built
 
 MAX_SHOWN: Final = 300

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from targets.cpu.kernels import Buffer, Kernel
+from targets.gemma4.kernels import Buffer, Kernel
 from targets.protocol import TargetError
 
 SLOWDOWN: Final = 3

@@ -6,7 +6,7 @@ from typing import Final
 
 from targets.cpu.image import Image, image
 from targets.cpu.job import Launch, Step, run_job
-from targets.cpu.kernels import Kernel
+from targets.gemma4.kernels import Kernel
 from targets.protocol import FixtureResult
 
 CALL_LIMIT_S: Final = 10.0

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from targets.cpu.kernels import Buffer, DType, Kernel
+from targets.gemma4.kernels import Buffer, DType, Kernel
 
 _C_TYPES: Final[Mapping[DType, str]] = {
     "bf16": "uint16_t",

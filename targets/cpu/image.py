@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from targets.cpu.fixtures import fixture
-from targets.cpu.formats import bf16_decode
-from targets.cpu.kernels import Buffer, Kernel
-from targets.cpu.reference import expected, margin
+from targets.gemma4.fixtures import fixture
+from targets.gemma4.formats import bf16_decode
+from targets.gemma4.kernels import Buffer, Kernel
+from targets.gemma4.reference import expected, margin
 
 LINE: Final = 64
 PAGE: Final = mmap.PAGESIZE

@@ -13,7 +13,7 @@ from targets.cpu.check import POISONS, judge
 from targets.cpu.clock import clock_fault, memory_fault
 from targets.cpu.image import Image, image, n_copies, rotation_bytes
 from targets.cpu.job import Launch, Step, Transcript, run_job
-from targets.cpu.kernels import Kernel
+from targets.gemma4.kernels import Kernel
 from targets.protocol import Measured, MeasureFailed, Run
 
 _N_VARIANTS: Final = 3

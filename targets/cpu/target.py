@@ -10,11 +10,11 @@ from targets.cpu.catalogue import CpuCatalogue
 from targets.cpu.check import check
 from targets.cpu.gate import normalize
 from targets.cpu.header import task
-from targets.cpu.kernels import KERNELS, PRESETS, Kernel
-from targets.cpu.kernels import kernel as kernel_at
 from targets.cpu.measure import measure
 from targets.cpu.sandbox import isolation
 from targets.cpu.toolchain import features, fingerprint
+from targets.gemma4.kernels import KERNELS, PRESETS, Kernel
+from targets.gemma4.kernels import kernel as kernel_at
 from targets.protocol import (
     BuildFailed,
     Built,

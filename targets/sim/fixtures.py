@@ -1,6 +1,6 @@
 """Inputs to check a kernel of the simulated NPU on, and the verdict on what it makes of them.
 
-Sizes, distributions, mathematics and tolerances are those of the cpu target: the same kernels.
+Sizes, distributions, mathematics and tolerances are those of every target: `targets.gemma4`.
 """
 
 import hashlib
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.npu.memo import Launch
-from targets.cpu.fixtures import fixture as cpu_fixture
-from targets.cpu.formats import bf16_encode
-from targets.cpu.kernels import Kernel, kernel
-from targets.cpu.reference import Vector, expected, margin
+from targets.gemma4.fixtures import fixture as drawn_fixture
+from targets.gemma4.formats import bf16_encode
+from targets.gemma4.kernels import Kernel, kernel
+from targets.gemma4.reference import Vector, expected, margin
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -66,9 +66,9 @@ def fixture(name: str, seed: int, index: int) -> Fixture:
         index: picks distribution and amplitude.
     """
     full = kernel(name, "full")
-    first = cpu_fixture(full, seed, index)
+    first = drawn_fixture(full, seed, index)
     weights = {b.name: first.inputs[b.name] for b in full.buffers if b.part == "weight"}
-    second = cpu_fixture(full, _derived(seed), index)
+    second = drawn_fixture(full, _derived(seed), index)
     launches = (
         _inputs(full, f"{seed}/{index}/0", first.inputs, seed),
         _inputs(full, f"{seed}/{index}/1", {**second.inputs, **weights}, _derived(seed)),

@@ -6,9 +6,9 @@ import pytest
 
 from decisions.replies import SourceText, parse
 from targets.cpu.designs import DESIGNS, Design
-from targets.cpu.kernels import KERNELS
 from targets.cpu.target import CpuTarget
 from targets.cpu.toolchain import features
+from targets.gemma4.kernels import KERNELS
 from targets.protocol import Ask, Built, Measured
 
 pytestmark = pytest.mark.device

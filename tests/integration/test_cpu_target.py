@@ -4,8 +4,8 @@ from statistics import median
 
 import pytest
 
-from targets.cpu.kernels import KERNELS
 from targets.cpu.target import CpuTarget
+from targets.gemma4.kernels import KERNELS
 from targets.protocol import BuildFailed, Built, Measured, Target, TargetError
 
 pytestmark = pytest.mark.device

@@ -14,9 +14,9 @@ from targets.cpu.baselines import baseline
 from targets.cpu.build import MAX_SHOWN, build, compile_ungated
 from targets.cpu.canaries import canary_wrong
 from targets.cpu.check import check
-from targets.cpu.kernels import kernel
 from targets.cpu.measure import _image, _steps, measure
 from targets.cpu.sandbox import MAX_PRINTED, isolation
+from targets.gemma4.kernels import kernel
 from targets.protocol import BuildFailed, Built, Measured, MeasureFailed
 
 pytestmark = pytest.mark.device
@@ -458,7 +458,7 @@ WORKER = """
 import sys
 from pathlib import Path
 from targets.cpu.check import check
-from targets.cpu.kernels import kernel
+from targets.gemma4.kernels import kernel
 print("ready", flush=True)
 check(kernel("sliding_attention_output", "small"), Path(sys.argv[1]).read_bytes(), [1])
 """

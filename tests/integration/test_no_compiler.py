@@ -8,7 +8,7 @@ import pytest
 pytestmark = [pytest.mark.device, pytest.mark.timeout(400)]
 
 PROGRAM = """
-from targets.cpu.kernels import KERNELS
+from targets.gemma4.kernels import KERNELS
 from targets.cpu.target import CpuTarget
 from targets.cpu.toolchain import compiler
 from targets.protocol import Built, Measured

@@ -9,7 +9,7 @@ from targets.cpu.bounds import PREFETCHES, STREAMS, bound_sources
 from targets.cpu.catalogue import CpuCatalogue
 from targets.cpu.designs import DESIGNS
 from targets.cpu.designs.steps import knobs_of
-from targets.cpu.kernels import KERNELS, kernel
+from targets.gemma4.kernels import KERNELS, kernel
 from targets.protocol import Ask, TargetError
 
 ALL = frozenset[str]().union(*(d.needs for designs in DESIGNS.values() for d in designs))

@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from targets.cpu.kernels import KERNELS
+from targets.gemma4.kernels import KERNELS
 from targets.protocol import TargetError
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 
-from targets.cpu.formats import F4_VALUES, F8_VALUES, bf16_decode
-from targets.cpu.kernels import EPS, F4_BLOCK, Buffer, Kernel
+from targets.gemma4.formats import F4_VALUES, F8_VALUES, bf16_decode
+from targets.gemma4.kernels import EPS, F4_BLOCK, Buffer, Kernel
 
 Vector = NDArray[np.float64]
 Arrays = Mapping[str, NDArray[Any]]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from targets.cpu import formats, reference
 from targets.cpu.baselines import baseline
 from targets.cpu.build import build
 from targets.cpu.check import check
-from targets.cpu.fixtures import RECIPES, fixture
 from targets.cpu.header import header, task
-from targets.cpu.kernels import EPS, KERNELS, PRESETS, Kernel, kernel, sized
+from targets.gemma4 import formats, reference
+from targets.gemma4.fixtures import RECIPES, fixture
+from targets.gemma4.kernels import EPS, KERNELS, PRESETS, Kernel, kernel, sized
 from targets.protocol import Built, TargetError
 
 TINY = {"H": 32, "L": 64, "NS": 2, "GS": 2, "DS": 16, "QS": 64, "PS": 32, "TS": 4, "E": 16}

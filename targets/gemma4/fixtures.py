@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from targets.cpu.formats import F4_VALUES, F8_VALUES, bf16_encode
-from targets.cpu.kernels import KERNELS, Kernel
+from targets.gemma4.formats import F4_VALUES, F8_VALUES, bf16_encode
+from targets.gemma4.kernels import KERNELS, Kernel
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 

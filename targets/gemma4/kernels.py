@@ -31,7 +31,7 @@ class Buffer:
     """One argument of a kernel."""
 
     name: str
-    """Name of the C field."""
+    """Name of the argument."""
     dtype: DType
     shape: tuple[int, ...]
     """In elements, whatever the format packs."""
@@ -62,9 +62,9 @@ class Kernel:
     name: str
     preset: str
     dims: Mapping[str, int] = field(hash=False)
-    """Sizes by the names that the C header defines."""
+    """Sizes by name."""
     buffers: tuple[Buffer, ...]
-    """In the order of the C struct."""
+    """In the order of the arguments."""
     atol: float
     rtol: float
 
