@@ -85,9 +85,8 @@ def _bench(records: list[Record], blobs: Blobs) -> Bench:
     Raises:
         TargetError: the target cannot be used here; it says what is missing.
     """
-    state = replay(records)
-    campaign = state.begun.campaign
-    return Bench.of(state, blobs, load_target(campaign.target, campaign.preset))
+    campaign = replay(records).begun.campaign
+    return Bench.of(records, blobs, load_target(campaign.target, campaign.preset))
 
 
 def _status(findings: list[Finding]) -> int:

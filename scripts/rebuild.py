@@ -1,7 +1,7 @@
 """``kernelwright audit --rebuild``: what was accepted is built and checked again, here and now."""
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -15,9 +15,9 @@ from decisions.examination import incorrect
 from decisions.screening import fixture_seeds
 from events.blobs import Blobs
 from events.errors import LogError
-from events.projections.state import State
+from events.projections.state import State, replay
 from events.projections.tree import Node
-from events.vocabulary import CandidateExamined, FixtureReport
+from events.vocabulary import CandidateExamined, FixtureReport, Record
 from scripts.runs import lease_file
 from targets.protocol import BuildFailed, Built, Target
 
@@ -62,6 +62,8 @@ class Bench(NamedTuple):
 
     state: State
     """Of the whole run."""
+    examined: Mapping[int, CandidateExamined]
+    """How each candidate was screened."""
     blobs: Blobs
     target: Target
     toolchain: str
@@ -70,15 +72,17 @@ class Bench(NamedTuple):
     """Seeds of fixtures besides the recorded ones."""
 
     @classmethod
-    def of(cls, state: State, blobs: Blobs, target: Target) -> "Bench":
+    def of(cls, records: Sequence[Record], blobs: Blobs, target: Target) -> "Bench":
         """A bench for a run, with as many fresh fixtures as a screening has.
 
         Raises:
             TargetError: the target cannot be used here.
         """
-        toolchain = toolchain_digest(target.fingerprint())
+        state, toolchain = replay(records), toolchain_digest(target.fingerprint())
         fresh = tuple(secrets.randbits(62) for _ in fixture_seeds(state))
-        return cls(state, blobs, target, toolchain, fresh)
+        events = (record.event for record in records)
+        examined = {e.candidate: e for e in events if isinstance(e, CandidateExamined)}
+        return cls(state, examined, blobs, target, toolchain, fresh)
 
     def rebuild(self) -> Iterator[Rebuilt]:
         """Build and check the baseline and every accepted version of each kernel.
@@ -87,11 +91,11 @@ class Bench(NamedTuple):
         """
         for branch in self.state.tree.branches.values():
             for candidate in (branch.baseline or 0, *branch.accepts):
-                node = self.state.tree.nodes.get(candidate)
-                if node is not None and node.examined is not None and node.artifact is not None:
+                examined = self.examined.get(candidate)
+                if examined is not None and examined.artifact is not None:
                     host = self.target.shares_host
                     with lease(lease_file(self.target.name)) if host else nullcontext():
-                        yield self._rebuilt(node, node.examined)
+                        yield self._rebuilt(self.state.tree.nodes[candidate], examined)
 
     def _rebuilt(self, node: Node, recorded: CandidateExamined) -> Rebuilt:
         is_same = recorded.toolchain == self.toolchain
