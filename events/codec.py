@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import msgpack
 from pydantic import TypeAdapter, ValidationError
@@ -20,6 +20,16 @@ from events.errors import LogCorruptError, LogSchemaError
 from events.frames import MAX_BODY_BYTES, Frame
 from events.upcasters import UPCASTERS, Chains, upcast, version
 from events.vocabulary import AnyEvent, Record
+
+
+class Outline(NamedTuple):
+    """What a record is about."""
+
+    kind: str
+    candidate: int | None
+    """That its event names as its own."""
+    because: Sequence[int]
+
 
 Row = tuple[int, int, str, AnyEvent | dict[str, Any], Sequence[int]]
 
@@ -104,6 +114,20 @@ def trusted(body: bytes) -> tuple[Record, ...]:
         )
     except (ValueError, TypeError, LookupError, AttributeError) as e:
         raise ValueError(f"not the records that its segment's header promises: {e}") from e
+
+
+def outlines(body: bytes) -> list[Outline]:
+    """Return what the records of a body that `trusted` takes are about, without building them."""
+    return [
+        Outline(fields["kind"], fields.get("candidate"), because)
+        for _, _, _, fields, because, *_ in _unpacked(body)
+    ]
+
+
+def outline(record: Record) -> Outline:
+    """Return what a record is about."""
+    event = record.event
+    return Outline(event.kind, getattr(event, "candidate", None), record.because)
 
 
 def fingerprint(records: TypeAdapter[Any], chains: Chains) -> bytes:

@@ -1,5 +1,6 @@
 """Read the log of a run, with or without a writer beside; see `events.log` for its files."""
 
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,7 +99,7 @@ def read_end(run: Path) -> tuple[Cursor, Frame | Seal | None]:
         LogError: as `read`.
     """
     cursor, last = Cursor(run), None
-    cursor.skip_sealed()
+    deque(cursor.seals(), 0)
     for last in cursor.steps(frames.last):  # noqa: B007
         pass
     return cursor, last
