@@ -1,7 +1,7 @@
 """Rules of the evidence of one candidate: all of it, from the rows, whatever the indexes say."""
 
+import shutil
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -36,11 +36,17 @@ def records() -> list[Record]:
     return list(long_run(N_RECORDS))
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory, records: list[Record]) -> Path:
+    folder = tmp_path_factory.mktemp("evidence") / "run"
+    write(folder, [*records, records[1]])
+    return folder
+
+
 @pytest.fixture
-def run(tmp_path: Path, records: list[Record]) -> Path:
+def run(tmp_path: Path, written: Path) -> Path:
     """A run of 15 sealed segments and an open one."""
-    write(tmp_path / "run", [*records, *islice(records, 1, 2)])
-    return tmp_path / "run"
+    return shutil.copytree(written, tmp_path / "run")
 
 
 def scanned(run: Path, candidate: int) -> list[Record]:
