@@ -129,7 +129,7 @@ def _with_places(value: Any, field: str) -> Any:
     match value:
         case dict():
             return {name: _with_places(item, name) for name, item in value.items()}
-        case list():
+        case list() | tuple():
             return [_with_places(item, field) for item in value]
         case int() if field in NUMBERED and not isinstance(value, bool):
             return f"@{NUMBERED[field]} {value}@"
