@@ -20,7 +20,7 @@ from scripts import log
 from tests.support.crash_disk import QUICK
 from tests.support.logs import clock
 
-N_RECORDS = 1500
+N_RECORDS = 1560
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,7 +39,7 @@ def records() -> list[Record]:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory, records: list[Record]) -> Path:
     folder = tmp_path_factory.mktemp("evidence") / "run"
-    write(folder, [*records, records[1]])
+    write(folder, records)
     return folder
 
 
@@ -84,6 +84,17 @@ def test_the_evidence_is_that_of_a_scan(run: Path, records: list[Record]) -> Non
     """Also where a reply is in another segment than its request."""
     for candidate in candidates(records):
         assert scanned(run, candidate) == records_about(run, candidate)
+
+
+def test_it_is_so_in_a_log_of_one_open_segment(
+    tmp_path: Path, records: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That one has no index."""
+    monkeypatch.setattr(segments, "MAX_RECORDS", N_RECORDS)
+    write(tmp_path, records)
+
+    for candidate in candidates(records)[::9]:
+        assert scanned(tmp_path, candidate) == records_about(tmp_path, candidate)
 
 
 def test_what_agents_said_and_what_the_device_measured_is_part_of_it(
