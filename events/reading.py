@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from events import codec, frames
+from events.collecting import uncollected
 from events.cursor import Cursor
 from events.disk import MAX_SPARE_BYTES, spare
 from events.frames import Frame, Position
@@ -60,7 +61,8 @@ def read_all(run: Path) -> tuple[list[Record], str]:
         LogError: as `read`.
     """
     cursor = Cursor(run)
-    records = list(_records(cursor))
+    with uncollected():
+        records = list(_records(cursor))
     return records, cursor.at.chain.hex()
 
 
