@@ -132,9 +132,9 @@ def _parts(run: Path, index_of: _IndexOf) -> Iterator[tuple[_Segment, Index]]:
 
 
 def _verified(path: Path, first: int, digest: bytes) -> bytes:
-    """The bytes of a sealed segment before its seal, which has this digest of them."""
-    data = path.read_bytes()[:-SEAL_BYTES]
-    if hashlib.sha256(data).digest() != digest:
+    """The bytes of a sealed segment, of which those before the seal have this digest."""
+    data = path.read_bytes()
+    if hashlib.sha256(memoryview(data)[:-SEAL_BYTES]).digest() != digest:
         raise LogCorruptError(path, 0, first, "the segment is not what its seal says")
     return data
 
