@@ -33,6 +33,7 @@ class Outline(NamedTuple):
 
 Row = tuple[int, int, str, AnyEvent | dict[str, Any], Sequence[int]]
 
+_BROKEN_PROMISE = "not the records that its segment's header promises"
 _RECORDS = TypeAdapter(tuple[Record, ...])
 _BUILDERS = {
     model.model_fields["kind"].default: model_builder(model)
@@ -113,15 +114,22 @@ def trusted(body: bytes) -> tuple[Record, ...]:
             ]
         )
     except (ValueError, TypeError, LookupError, AttributeError) as e:
-        raise ValueError(f"not the records that its segment's header promises: {e}") from e
+        raise ValueError(f"{_BROKEN_PROMISE}: {e}") from e
 
 
 def outlines(body: bytes) -> list[Outline]:
-    """Return what the records of a body that `trusted` takes are about, without building them."""
-    return [
-        Outline(fields["kind"], fields.get("candidate"), because)
-        for _, _, _, fields, because, *_ in _unpacked(body)
-    ]
+    """Return what the records of a body that `trusted` takes are about, without building them.
+
+    Raises:
+        ValueError: as `trusted`.
+    """
+    try:
+        return [
+            Outline(fields["kind"], fields.get("candidate"), because)
+            for _, _, _, fields, because, *_ in _unpacked(body)
+        ]
+    except (ValueError, TypeError, LookupError, AttributeError) as e:
+        raise ValueError(f"{_BROKEN_PROMISE}: {e}") from e
 
 
 def outline(record: Record) -> Outline:

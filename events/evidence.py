@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from events import codec, frames, index
 from events.codec import Outline
 from events.cursor import Cursor
-from events.errors import LogCorruptError
+from events.errors import LogCorruptError, LogError
 from events.frames import Frame, Position
 from events.index import Index, Indexer, link
 from events.segments import SEAL_BYTES, Seal
@@ -44,8 +44,8 @@ _IndexOf: TypeAlias = Callable[["_Segment", _Data, bytes], Index]
 """Gives the index of a sealed segment, its bytes, and the digest in its seal."""
 
 
-class _MisledError(Exception):
-    """An index says of a record what is not so."""
+class _MisledError(LogCorruptError):
+    """There is no such record as there should be: its index is wrong, or if that is new, itself."""
 
 
 class _Segment(NamedTuple):
@@ -68,17 +68,22 @@ class _Segment(NamedTuple):
         """Make the index of these frames, which are all of its."""
         indexer = Indexer(self.start.segment)
         for frame in found:
-            indexer.add(frame.start.offset, self._outlines(frame))
+            at = frame.start
+            try:
+                indexer.add(at.offset, self._outlines(frame))
+            except ValueError as e:
+                raise _MisledError(self.path, at.offset, at.seq, str(e)) from e
         return indexer.index()
 
     def records(self, its: Index, seqs: Iterable[int]) -> Iterator[Record]:
         """Read the records of these numbers, which are in order, where its index has them."""
         for (offset, first), wanted in groupby(seqs, its.frame):
-            records = self._records(self.frame_at(self.start._replace(offset=offset, seq=first)))
+            at = self.start._replace(offset=offset, seq=first)
+            records = self._records(self.frame_at(at), at)
             for seq in wanted:
                 record = records.get(seq)
                 if record is None or link(codec.outline(record)) != its.link(seq):
-                    raise _MisledError
+                    raise _MisledError(self.path, offset, seq, "it is not here")
                 yield record
 
     def _outlines(self, frame: Frame) -> Iterable[Outline]:
@@ -86,13 +91,13 @@ class _Segment(NamedTuple):
             return codec.outlines(frame.body)
         return map(codec.outline, codec.decode(self.path, frame))
 
-    def _records(self, frame: Frame | None) -> dict[int, Record]:
+    def _records(self, frame: Frame | None, at: Position) -> dict[int, Record]:
         if frame is None:
             return {}
         try:
             found = codec.trusted(frame.body) if self.is_ours else codec.decode(self.path, frame)
-        except ValueError as e:
-            raise _MisledError from e
+        except (ValueError, LogError) as e:
+            raise _MisledError(self.path, at.offset, at.seq, str(e)) from e
         return {record.seq: record for record in found}
 
 

@@ -34,7 +34,7 @@ def _records(run: Path, candidate: str | None) -> Iterable[Record]:
     """
     if candidate is None:
         return read(run)
-    number = re.fullmatch(r"c?(\d{1,18})", candidate)
+    number = re.fullmatch(r"c?([1-9]\d{0,17})", candidate)
     found = records_about(run, int(number[1])) if number else []
     if not found:
         raise UsageError(f"no candidate {candidate!r} in this run; `kernelwright tree` lists them")

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from benchmarks.histories import long_run, write
-from events import codec, segments
+from events import codec, frames, segments
 from events.damage import survey
 from events.errors import LogCorruptError, LogMissingError
 from events.evidence import records_about
 from events.index import Index, index_path, load, store
 from events.log import EventLog, read
+from events.reading import read_end
 from events.segments import SEAL_BYTES, segment_path, segments_of
 from events.vocabulary import CandidateProposed, Record, Reply
 from scripts import log
@@ -225,6 +226,16 @@ def test_damage_to_the_open_segment_is_refused(run: Path) -> None:
     path.write_bytes(data)
 
     with pytest.raises(LogCorruptError):
+        records_about(run, 7)
+
+
+def test_a_forged_batch_is_refused(run: Path) -> None:
+    """Its checksums and its chain are right; what it holds are no records."""
+    at = read_end(run)[0].at
+    with segment_path(run, at.segment).open("ab") as file:
+        file.write(frames.pack(at, b"\x91\x01", 1, at.epoch)[0])
+
+    with pytest.raises(LogCorruptError, match="not the records that its segment's header promises"):
         records_about(run, 7)
 
 
