@@ -3,8 +3,9 @@
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 from uuid import UUID
 
 from eventsourcing.application import Application
@@ -127,8 +128,13 @@ class Eventsourcing:
         database = str(folder / "library.db")
         env = {"PERSISTENCE_MODULE": "eventsourcing.sqlite", "SQLITE_DBNAME": database}
         self._app = Histories(env=env)
-        self._history = History()
-        self._app.save(self._history)
+        self._begin()
+
+    def another(self) -> Self:
+        """Another run of the same application."""
+        other = copy(self)
+        other._begin()
+        return other
 
     def append(self, texts: Sequence[str]) -> None:
         """Save one event a text in one transaction."""
@@ -149,19 +155,29 @@ class Eventsourcing:
                     yield event.what
             start = section[-1].id + 1 if section else None
 
-    def get(self) -> History:
-        """The aggregate, from all of its events."""
-        found: History = self._app.repository.get(self._history.id)
+    def get(self, n: int) -> History:
+        """The aggregate, from its first ``n`` events."""
+        found: History = self._app.repository.get(self._history.id, version=n)
         return found
 
     def close(self) -> None:
         """Close the application."""
         self._app.close()
 
+    def _begin(self) -> None:
+        self._history = History()
+        self._app.save(self._history)
+
     def _save(self, many: Sequence[dict[str, Any]]) -> None:
         for what in many:
             self._history.trigger_event(History.Happened, what=what)
         self._app.save(self._history)
+
+
+def made(folder: Path) -> Path:
+    """The folder, newly made."""
+    folder.mkdir(parents=True)
+    return folder
 
 
 class Raw:

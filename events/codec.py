@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import msgpack
 from pydantic import TypeAdapter, ValidationError
@@ -21,8 +21,19 @@ from events.frames import MAX_BODY_BYTES, Frame
 from events.upcasters import UPCASTERS, Chains, upcast, version
 from events.vocabulary import AnyEvent, Record
 
+
+class Outline(NamedTuple):
+    """What a record is about."""
+
+    kind: str
+    candidate: int | None
+    """That its event names as its own."""
+    because: Sequence[int]
+
+
 Row = tuple[int, int, str, AnyEvent | dict[str, Any], Sequence[int]]
 
+_BROKEN_PROMISE = "not the records that its segment's header promises"
 _RECORDS = TypeAdapter(tuple[Record, ...])
 _BUILDERS = {
     model.model_fields["kind"].default: model_builder(model)
@@ -103,7 +114,28 @@ def trusted(body: bytes) -> tuple[Record, ...]:
             ]
         )
     except (ValueError, TypeError, LookupError, AttributeError) as e:
-        raise ValueError(f"not the records that its segment's header promises: {e}") from e
+        raise ValueError(f"{_BROKEN_PROMISE}: {e}") from e
+
+
+def outlines(body: bytes) -> list[Outline]:
+    """Return what the records of a body that `trusted` takes are about, without building them.
+
+    Raises:
+        ValueError: as `trusted`.
+    """
+    try:
+        return [
+            Outline(fields["kind"], fields.get("candidate"), because)
+            for _, _, _, fields, because, *_ in _unpacked(body)
+        ]
+    except (ValueError, TypeError, LookupError, AttributeError) as e:
+        raise ValueError(f"{_BROKEN_PROMISE}: {e}") from e
+
+
+def outline(record: Record) -> Outline:
+    """Return what a record is about."""
+    event = record.event
+    return Outline(event.kind, getattr(event, "candidate", None), record.because)
 
 
 def fingerprint(records: TypeAdapter[Any], chains: Chains) -> bytes:

@@ -61,8 +61,10 @@ class Cursor:
         """As `steps`; a segment that is what its seal says is not checked frame by frame."""
         return self._steps(lambda: self._proven() or self._rest(look))
 
-    def skip_sealed(self) -> None:
-        """Go to the beginning of the last segment; of those before, check header and seal alone.
+    def seals(self) -> Iterator[Seal]:
+        """Iterate over the segments before the last one, by header and seal alone.
+
+        The cursor is at the beginning of each one, and at last of the last one.
 
         Raises:
             LogError: as `steps`.
@@ -72,6 +74,7 @@ class Cursor:
                 seal = _peek(file, self.at)
             if seal is None:
                 self._refuse(f"its seal is missing or damaged, although record {later} follows")
+            yield seal
             self._pass(seal, later)
 
     def _steps(self, here: Callable[[], Iterable[Frame | Seal]]) -> Iterator[Frame | Seal]:

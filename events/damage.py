@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from events import codec
+from events import codec, index
 from events.blob_damage import survey_blobs
 from events.blob_names import blobs_of
 from events.blobs import Blobs
 from events.cursor import Cursor
 from events.errors import LogCorruptError, LogSchemaError
 from events.frames import Frame, Position
+from events.index import Indexer, index_path
 from events.pruned import Pruned
 from events.reading import torn_tail
 from events.sealing import Root
@@ -52,6 +53,8 @@ class Survey:
     """Those of them that a broken-off prune has left behind."""
     orphans: list[Sha] = field(default_factory=list)
     """Blobs that no record names; harmless."""
+    odd_indexes: list[Path] = field(default_factory=list)
+    """Indexes that are not those of their segments; harmless, since they may be deleted."""
     damage: list[Damage] = field(default_factory=list)
     """In the order of the log; after damage to the log itself nothing can be said of it."""
 
@@ -96,7 +99,7 @@ class _Reader:
         self._run = run
         self._pruned = pruned
         self._head = bytes.fromhex(head or "")
-        self._root = Root()
+        self._root, self._indexer = Root(), Indexer(0)
 
     def read(self) -> None:
         cursor = Cursor(self._run)
@@ -117,6 +120,7 @@ class _Reader:
 
     def _take_in(self, frame: Frame, records: Sequence[Record]) -> None:
         self._root.add(records)
+        self._indexer.add(frame.start.offset, map(codec.outline, records))
         for record in records:
             self._pruned.apply(record)
             for sha in blobs_of(record.event):
@@ -126,7 +130,9 @@ class _Reader:
         if self._root.contents(seal.contents.digest) != seal.contents:
             reason = "the seal is not that of the blobs that the records name"
             raise LogCorruptError(path, seal.start.offset, seal.start.seq, reason)
-        self._root = Root()
+        if index.differs(path, self._indexer.index(), seal.contents.digest):
+            self.found.odd_indexes.append(index_path(path))
+        self._root, self._indexer = Root(), Indexer(seal.end.seq)
 
 
 _NOWHERE = Position(b"", 0, 0, 0, b"", 0)

@@ -132,10 +132,10 @@ def skim(data: bytes, at: Position) -> Iterator[Frame]:
     """As `walk`, over a whole file that is known to be as it was written: reads headers only."""
     start = at
     while start.offset + FRAME_HEADER_BYTES <= len(data):
-        magic, _, seq, epoch, n, n_bytes, _, chain, _ = _FRAME.unpack_from(data, start.offset)
+        magic, salt, seq, epoch, n, n_bytes, _, chain, _ = _FRAME.unpack_from(data, start.offset)
         begin = start.offset + FRAME_HEADER_BYTES
         stop = begin + n_bytes
-        if magic != FRAME_MAGIC or stop > len(data):
+        if magic != FRAME_MAGIC or salt != at.salt or stop > len(data):
             return
         end = Position(at.salt, at.segment, stop, seq + n, chain, epoch)
         yield Frame(start, end, data[begin:stop])
@@ -200,7 +200,7 @@ def with_crc(fields: bytes) -> bytes:
 
 def has_crc(data: bytes) -> bool:
     """Whether ``data`` ends with the checksum of what is before it."""
-    return with_crc(data[: -_CRC.size]) == data
+    return _CRC.pack(zlib.crc32(memoryview(data)[: -_CRC.size])) == data[-_CRC.size :]
 
 
 def _chained(chain: bytes, fields: bytes, body: bytes) -> bytes:

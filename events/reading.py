@@ -1,9 +1,11 @@
 """Read the log of a run, with or without a writer beside; see `events.log` for its files."""
 
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
 from events import codec, frames
+from events.collecting import uncollected
 from events.cursor import Cursor
 from events.disk import MAX_SPARE_BYTES, spare
 from events.frames import Frame, Position
@@ -59,7 +61,8 @@ def read_all(run: Path) -> tuple[list[Record], str]:
         LogError: as `read`.
     """
     cursor = Cursor(run)
-    records = list(_records(cursor))
+    with uncollected():
+        records = list(_records(cursor))
     return records, cursor.at.chain.hex()
 
 
@@ -98,7 +101,7 @@ def read_end(run: Path) -> tuple[Cursor, Frame | Seal | None]:
         LogError: as `read`.
     """
     cursor, last = Cursor(run), None
-    cursor.skip_sealed()
+    deque(cursor.seals(), 0)
     for last in cursor.steps(frames.last):  # noqa: B007
         pass
     return cursor, last

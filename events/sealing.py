@@ -1,13 +1,15 @@
-"""What the seal of a segment says, from the segment as it is on the disk."""
+"""What the seal and the index of a segment say, from the segment as it is on the disk."""
 
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from events import codec, frames, segments
 from events.blob_names import blobs_of
 from events.errors import LogCorruptError
 from events.frames import Position
+from events.index import Index, Indexer
 from events.segments import Contents, segment_path
 from events.vocabulary import Record
 
@@ -31,8 +33,15 @@ class Root:
         return Contents(digest, self._hash.digest(), self._n)
 
 
-def read_back(run: Path, end: Position) -> Contents:
-    """Read the segment before ``end`` as a reader will, and return what its seal is to say.
+class ReadBack(NamedTuple):
+    """A segment that is about to be sealed."""
+
+    contents: Contents
+    its: Index
+
+
+def read_back(run: Path, end: Position) -> ReadBack:
+    """Read the segment before ``end`` as a reader will.
 
     Raises:
         LogCorruptError: it is not what was written.
@@ -41,10 +50,12 @@ def read_back(run: Path, end: Position) -> Contents:
     path = segment_path(run, end.segment)
     data = path.read_bytes()[: end.offset]
     _, at = segments.take_header(path, data[: segments.HEADER_BYTES], None)
-    root = Root()
+    root, indexer = Root(), Indexer(at.segment)
     for frame in frames.walk(data[at.offset :], at):
-        root.add(codec.decode(path, frame))
+        records = codec.decode(path, frame)
+        root.add(records)
+        indexer.add(at.offset, map(codec.outline, records))
         at = frame.end
     if at[:5] != end[:5]:
         raise LogCorruptError(path, at.offset, at.seq, "what was written cannot be read back")
-    return root.contents(hashlib.sha256(data).digest())
+    return ReadBack(root.contents(hashlib.sha256(data).digest()), indexer.index())

@@ -5,7 +5,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from events import codec, segments
+from events import codec, index, segments
 from events.blobs import Blobs
 from events.disk import Disk
 from events.errors import LogCorruptError, LogWriteError
@@ -132,8 +132,9 @@ class Writer:
             self._begin(self._header._replace(epoch=epoch, schema=codec.SCHEMA))  # it was empty
             return
         if not self._is_sealed:
-            seal, end = segments.pack_seal(self.at, read_back(self._run, self.at), epoch)
-            self.write(seal, end, seals=True)
+            contents, its = read_back(self._run, self.at)
+            self.write(*segments.pack_seal(self.at, contents, epoch), seals=True)
+            index.store(self.path, its, contents.digest)
         log_id, at = self._header.log_id, self.at
         self._begin(Header(log_id, at.seq, epoch, codec.SCHEMA, at.chain))
 

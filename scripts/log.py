@@ -59,6 +59,9 @@ def _cat(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument(
         "--kind", action="append", metavar="K", help="these kinds only; may be repeated"
     )
+    parser.add_argument(
+        "--candidate", metavar="C", help="what there is about this candidate (c17) only"
+    )
     parser.add_argument("--since", type=int, default=0, metavar="S", help="from this record on")
     parser.add_argument("--until", type=int, metavar="S", help="up to this record")
     _as_json(parser, "whole records as JSON lines")

@@ -61,6 +61,7 @@ def _text(found: Survey) -> list[str]:
         lines.append(f"{len(found.unpruned)} of them are still there: `log prune` again")
     if found.orphans:
         lines.append(f"{len(found.orphans)} blobs that no record names (harmless)")
+    lines += [f"{path} is not that of its segment; delete it" for path in found.odd_indexes]
     if found.torn_bytes:
         lines.append(
             f"{found.torn_bytes} bytes after the last whole record: a crash cut them off, or the "
@@ -83,6 +84,7 @@ def _as_json(found: Survey, difference: str | None) -> dict[str, Any]:
         "pruned": len(found.pruned),
         "still_to_prune": found.unpruned,
         "orphans": found.orphans,
+        "odd_indexes": [str(path) for path in found.odd_indexes],
         "torn_bytes": found.torn_bytes,
         "damage": [{**asdict(d), "file": str(d.file)} for d in found.damage],
     }

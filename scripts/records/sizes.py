@@ -10,6 +10,7 @@ from events.blob_names import named_by
 from events.blobs import Blobs
 from events.codec import encode
 from events.errors import BlobCorruptError, BlobMissingError
+from events.index import SUFFIX
 from events.log import read
 from events.segments import FOLDER
 from events.vocabulary import BlobKind, Record, Sha
@@ -95,12 +96,13 @@ def _blobs(amounts: dict[BlobKind, Amount]) -> Iterator[str]:
 
 
 def _folder(run: Path) -> Iterator[str]:
-    log, blobs = _size(run / FOLDER), _size(run / "blobs")
-    other = _size(run) - log - blobs
+    indexes = _size(run / FOLDER, f"*{SUFFIX}")
+    log, blobs = _size(run / FOLDER) - indexes, _size(run / "blobs")
     yield f"{'log/':<33}{log:>14,}"
+    yield f"{'log/*' + SUFFIX:<33}{indexes:>14,}"
     yield f"{'blobs/':<33}{blobs:>14,}"
-    yield f"{'other files':<33}{other:>14,}"
+    yield f"{'other files':<33}{_size(run) - log - indexes - blobs:>14,}"
 
 
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+def _size(folder: Path, names: str = "*") -> int:
+    return sum(path.stat().st_size for path in folder.rglob(names) if path.is_file())

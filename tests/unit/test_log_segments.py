@@ -305,7 +305,7 @@ def seal_wrongly(run: Path, wrong: Callable[[Contents], Contents]) -> Position:
     """Seal the last segment with something else than it holds; return the place of the seal."""
     at = read_end(run)[0].at
     with last_segment(run).open("ab") as file:
-        file.write(pack_seal(at, wrong(read_back(run, at)), at.epoch)[0])
+        file.write(pack_seal(at, wrong(read_back(run, at).contents), at.epoch)[0])
     return at
 
 
@@ -343,7 +343,7 @@ def test_a_segment_of_a_replaced_writer_is_refused(run: Path) -> None:
     """The same, where it was full."""
     write(run, "l")
     cursor = read_end(run)[0]
-    seal, end = pack_seal(cursor.at, read_back(run, cursor.at), cursor.at.epoch)
+    seal, end = pack_seal(cursor.at, read_back(run, cursor.at).contents, cursor.at.epoch)
     with cursor.path.open("ab") as file:
         file.write(seal)
     stale = cursor.header._replace(first=end.seq, epoch=end.epoch - 1, previous=end.chain)
