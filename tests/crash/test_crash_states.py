@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from events import segments
+from events.blobs import FOLDER_NAME
 from events.errors import LogCorruptError
 from events.log import LOCK_NAME, Entry, EventLog, read
 from events.vocabulary import Record, RunInterrupted
@@ -132,10 +133,13 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def put(run: Path, files: Files, mark: bytes) -> None:
-    """Make a run folder what it is after a power cut; the lock's content is not durable."""
+    """Make a run folder what it is after a power cut; the lock's content is not durable.
+
+    The torn tails of other states go as well: to look for blobs among thousands takes time.
+    """
     folder = run / segments.FOLDER
     folder.mkdir(exist_ok=True)
-    for path in (run / LOCK_NAME, *folder.iterdir()):
+    for path in (run / LOCK_NAME, run / FOLDER_NAME / "0000.pack", *folder.iterdir()):
         if path.name not in files:
             path.unlink(missing_ok=True)
     for path, data in {**{folder / n: d for n, d in files.items()}, run / MARK_NAME: mark}.items():
