@@ -15,5 +15,5 @@ settings.load_profile("suite")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How thorough the slow tests are."""
     parser.addoption(
-        "--kills", type=int, default=24, help="how often the writer of a log is killed"
+        "--kills", type=int, default=200, help="how often the writer of a log is killed"
     )
