@@ -12,6 +12,8 @@ from events.errors import LogBusyError
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MAX_BYTES = 4096
+_UNREADABLE = (ValueError, KeyError, TypeError, RecursionError)
+"""What a damaged signature can raise."""
 
 
 class Lock:
@@ -108,7 +110,7 @@ def _epoch(signature: bytes) -> int:
     """The epoch of the one who signed; 0 if that cannot be read."""
     try:
         epoch = json.loads(signature)["epoch"]
-    except (ValueError, KeyError, TypeError):
+    except _UNREADABLE:
         return 0
     return epoch if isinstance(epoch, int) and 0 <= epoch < 1 << 31 else 0
 
@@ -118,7 +120,7 @@ def _owner_name(signature: bytes) -> str:
     try:
         owner = json.loads(signature)
         return f"process {owner['pid']} on {owner['host']} (boot {owner['boot']})"
-    except (ValueError, KeyError, TypeError):
+    except _UNREADABLE:
         return "a process that has not given its name yet"
 
 

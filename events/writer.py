@@ -9,7 +9,7 @@ from events import codec, segments
 from events.blobs import Blobs
 from events.disk import Disk
 from events.errors import LogCorruptError, LogWriteError
-from events.frames import Frame, Position
+from events.frames import MAX_EPOCH, MAX_SEQ, Frame, Position
 from events.lock import Lock
 from events.reading import read_end, spare_bytes, torn_tail
 from events.sealing import read_back
@@ -42,6 +42,7 @@ class Writer:
             _create_files(run, disk)
             cursor, last = read_end(run)
             self.path, self._header, self.at = cursor.path, cursor.header, cursor.at
+            self._refuse_last_numbers()
             self.lock.exceed(self.at.epoch)
             self._mark_fd = os.open(run / MARK_NAME, os.O_RDWR)
             resources.callback(os.close, self._mark_fd)
@@ -161,6 +162,11 @@ class Writer:
         self._disk.write_all(self._fd, os.pread(self._fd, end - start, start), start)
         self._disk.sync(self._fd)
         self._acknowledge()
+
+    def _refuse_last_numbers(self) -> None:
+        if self.at.epoch >= MAX_EPOCH or self.at.seq >= MAX_SEQ:
+            reason = "no number is left for what would follow"
+            raise LogCorruptError(self.path, self.at.offset, self.at.seq, reason)
 
     def _torn_tail(self) -> LogRepaired | None:
         """Keep what a crash left of a batch as a blob, and say so."""

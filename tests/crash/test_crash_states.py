@@ -8,7 +8,6 @@ must go on from each of these states.
 
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -122,14 +121,6 @@ def states(moments: list[Moment]) -> Iterator[tuple[Moment, Files, bytes]]:
         for files in moment.segments(rng):
             for mark in {b"", *moment.marks}:
                 yield moment, files, mark
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory, if the system has one: files are made anew for every state."""
-    memory = Path("/dev/shm")
-    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as name:
-        yield Path(name)
 
 
 def put(run: Path, files: Files, mark: bytes) -> None:

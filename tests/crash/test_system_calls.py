@@ -1,4 +1,4 @@
-"""System calls of a real writer fail, lie, or are its last: one test a fault, at each of its calls."""
+"""System calls of a real writer fail, lie, or are its last ones: each of them in turn."""
 
 import re
 from collections.abc import Iterator, Sequence

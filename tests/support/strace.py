@@ -42,4 +42,3 @@ def run(work: Work, trace: Path, faults: Sequence[str] = ()) -> list[str]:
 def calls(trace: Path) -> list[str]:
     """The calls in a trace."""
     return [line for line in trace.read_text().splitlines() if line[:1].isalpha()]
-

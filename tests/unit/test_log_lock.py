@@ -157,7 +157,10 @@ def epochs(run: Path) -> list[int]:
     return [frame.end.epoch for frame, _ in batches(run)]
 
 
-@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b'{"epoch": "x"}', b'{"epoch": 1}'])
+@pytest.mark.parametrize(
+    "content",
+    [None, b"", b"{", b"[" * 4096, b"[]", b'{"epoch": "x"}', b'{"epoch": 1}'],
+)
 def test_each_writer_has_a_higher_number_than_the_one_before(
     tmp_path: Path, content: bytes | None
 ) -> None:
