@@ -123,6 +123,14 @@ class EventLog:
             raise self._error(reason)
         return self._together(entries)
 
+    def check(self) -> None:
+        """Do nothing, as long as this is the writer of the run.
+
+        Raises:
+            LogWriteError: another one has taken over.
+        """
+        self._writer.check_lock()
+
     def close(self) -> None:
         """Release the log, without its spare; closing twice is harmless."""
         # In a forked child the parent's other threads will never release the mutex.

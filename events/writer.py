@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from events import codec, segments
 from events.blobs import Blobs
+from events.cursor import Cursor
 from events.disk import Disk
 from events.errors import LogCorruptError, LogWriteError
 from events.frames import MAX_EPOCH, MAX_SEQ, Frame, Position
@@ -41,9 +42,11 @@ class Writer:
             self.lock = resources.enter_context(Lock(run / LOCK_NAME))
             _create_files(run, disk)
             cursor, last = read_end(run)
+            _refuse_last_numbers(cursor)
+            if self.lock.exceed(cursor.at.epoch):
+                _renew(run, cursor.path, disk)
+                cursor, last = read_end(run)
             self.path, self._header, self.at = cursor.path, cursor.header, cursor.at
-            self._refuse_last_numbers()
-            self.lock.exceed(self.at.epoch)
             self._mark_fd = os.open(run / MARK_NAME, os.O_RDWR)
             resources.callback(os.close, self._mark_fd)
             self._fd = os.open(self.path, os.O_RDWR)
@@ -63,12 +66,21 @@ class Writer:
             LogWriteError: it is not, or an earlier write failed, or this one does.
             LogCorruptError: the segment cannot be read back.
         """
-        if self.failure is None and not self.lock.is_ours():
-            self.failure = "another writer has taken over"
         if self.failure:
             raise LogWriteError(self.path, self.failure)
+        self.check_lock()
         if self._is_sealed or self._header.schema != codec.SCHEMA or segments.is_full(self.at):
             self._turn_over()
+
+    def check_lock(self) -> None:
+        """Check that this is still the writer.
+
+        Raises:
+            LogWriteError: another one has taken over; nothing more can be written.
+        """
+        if not self.lock.is_ours():
+            self.failure = "another writer has taken over"
+            raise LogWriteError(self.path, self.failure)
 
     def write(self, data: bytes, end: Position, *, seals: bool = False) -> None:
         """Put a frame or seal in the place of whatever follows the last one, and make it durable.
@@ -87,6 +99,7 @@ class Writer:
         except OSError as e:
             # The kernel may have dropped the pages: asking again could succeed and mean nothing.
             self._fail("the disk did not confirm the write", e)
+        self.check_lock()  # if it is lost, this may be in a file that the next writer has left
         self.at, self._is_sealed, self._torn, self.failure = end, seals, False, None
         self._acknowledge()
 
@@ -147,7 +160,8 @@ class Writer:
             if self._size > self.at.offset:
                 self._disk.truncate(self._fd, self.at.offset)
                 self._disk.sync(self._fd)
-            self._disk.create(path, data)
+            put = self._disk.replace if path == self.path else self._disk.create
+            put(path, data)
             self._disk.sync_folder(path.parent)
             fd = os.open(path, os.O_RDWR)
         except OSError as e:
@@ -163,17 +177,26 @@ class Writer:
         self._disk.sync(self._fd)
         self._acknowledge()
 
-    def _refuse_last_numbers(self) -> None:
-        if self.at.epoch >= MAX_EPOCH or self.at.seq >= MAX_SEQ:
-            reason = "no number is left for what would follow"
-            raise LogCorruptError(self.path, self.at.offset, self.at.seq, reason)
-
     def _torn_tail(self) -> LogRepaired | None:
         """Keep what a crash left of a batch as a blob, and say so."""
         if self._size > self.at.offset and (torn := torn_tail(self._run, self.at)):
             sha = Blobs(self._run, self._disk).put(torn)
             return LogRepaired(offset=self.at.offset, n_bytes=len(torn), sha=sha)
         return None
+
+
+def _refuse_last_numbers(cursor: Cursor) -> None:
+    at = cursor.at
+    if at.epoch >= MAX_EPOCH or at.seq >= MAX_SEQ:
+        reason = "no number is left for what would follow"
+        raise LogCorruptError(cursor.path, at.offset, at.seq, reason)
+
+
+def _renew(run: Path, path: Path, disk: Disk) -> None:
+    """Go on in new files, because a writer that may be alive has the old ones open."""
+    disk.replace(path, path.read_bytes())
+    disk.sync_folder(path.parent)
+    Blobs(run, disk).begin_pack()
 
 
 def _is_acknowledged(run: Path, end: Position) -> bool:

@@ -17,3 +17,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--kills", type=int, default=200, help="how often the writer of a log is killed"
     )
+    parser.addoption(
+        "--cuts", type=int, default=0, help="how often the power is cut under a writer (as root)"
+    )
+    parser.addoption(
+        "--seconds", type=int, default=10, help="how long a reader follows a busy writer"
+    )

@@ -124,13 +124,15 @@ def states(moments: list[Moment]) -> Iterator[tuple[Moment, Files, bytes]]:
 
 
 def put(run: Path, files: Files, mark: bytes) -> None:
-    """Make a run folder what it is after a power cut; the lock's content is not durable.
+    """Make a run folder what it is after a power cut; the lock is as durable as the mark.
 
     The torn tails of other states go as well: to look for blobs among thousands takes time.
     """
     folder = run / segments.FOLDER
     folder.mkdir(exist_ok=True)
-    for path in (run / LOCK_NAME, run / FOLDER_NAME / "0000.pack", *folder.iterdir()):
+    if not mark:
+        (run / LOCK_NAME).unlink(missing_ok=True)
+    for path in (run / FOLDER_NAME / "0000.pack", *folder.iterdir()):
         if path.name not in files:
             path.unlink(missing_ok=True)
     for path, data in {**{folder / n: d for n, d in files.items()}, run / MARK_NAME: mark}.items():

@@ -10,6 +10,7 @@ import pytest
 
 from events.blobs import Blobs
 from events.damage import survey
+from events.disk import DISK, Disk
 from events.errors import LogError
 from events.log import Entry, EventLog, holds_log, read
 from events.projections.state import replay
@@ -31,17 +32,19 @@ def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("events.reading.LEAST_SPARE_BYTES", 2048)
 
 
-def write_on(run: Path, say: Say, n_batches: int | None = None) -> None:
+def write_on(run: Path, say: Say, n_batches: int | None = None, disk: Disk = DISK) -> None:
     """Append batches, each with a blob, and say what is acknowledged; prune now and then.
 
     Args:
         run: the run folder.
         say: told number and blob of the first event of every batch, or why there are no more.
         n_batches: after which to stop; None for never.
+        disk: the file operations to use.
     """
     try:
-        with EventLog.open(run, clock) as log:
-            blobs = Blobs(run)
+        with EventLog.open(run, clock, disk) as log:
+            blobs = Blobs(run, disk)
+            blobs.fence(log.check)
             log.append(_report(log))
             for k in range(n_batches) if n_batches else itertools.count():
                 sha = blobs.put(np.random.default_rng((os.getpid(), k)).bytes(1 + k * 531 % 4000))
@@ -62,14 +65,19 @@ def acknowledged(lines: Iterable[str]) -> dict[int, Sha]:
 def check(run: Path, acknowledged: dict[int, Sha]) -> None:
     """A run is whole, has all that was acknowledged, and goes on: verify, open, append, replay."""
     if holds_log(run):
-        assert survey(run).damage == []
+        assert_whole(run)
     with EventLog.open(run, clock) as log:
         (*_, last) = log.append([*_report(log), entry("on")])
     records = list(read(run))
     assert replay(records).seq == last.seq == len(records) - 1
     assert all(records[seq].event == _naming(sha).event for seq, sha in acknowledged.items())
-    found = survey(run)
-    assert (found.damage, found.torn_bytes) == ([], 0)
+    assert_whole(run)
+
+
+def assert_whole(run: Path) -> None:
+    """Nothing of a run is damaged."""
+    damage = [str(place) for place in survey(run).damage]
+    assert not damage, damage
 
 
 def _naming(sha: Sha) -> Entry:
