@@ -124,12 +124,12 @@ class EventLog:
         return self._together(entries)
 
     def check(self) -> None:
-        """Do nothing, as long as this is the writer of the run.
+        """Do nothing, as long as this is the writer of the run and can write.
 
         Raises:
-            LogWriteError: another one has taken over.
+            LogWriteError: another one has taken over, or an earlier append failed.
         """
-        self._writer.check_lock()
+        self._writer.check()
 
     def close(self) -> None:
         """Release the log, without its spare; closing twice is harmless."""

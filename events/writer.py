@@ -21,6 +21,7 @@ from events.watermark import MARK_BYTES, MARK_NAME, mark_bytes, read_mark
 LOCK_NAME = "LOCK"
 
 _INTERRUPTED = "an earlier append was interrupted"
+_REPLACED = "another writer has taken over"
 
 
 class Writer:
@@ -66,20 +67,19 @@ class Writer:
             LogWriteError: it is not, or an earlier write failed, or this one does.
             LogCorruptError: the segment cannot be read back.
         """
-        if self.failure:
-            raise LogWriteError(self.path, self.failure)
-        self.check_lock()
+        self.check()
         if self._is_sealed or self._header.schema != codec.SCHEMA or segments.is_full(self.at):
             self._turn_over()
 
-    def check_lock(self) -> None:
-        """Check that this is still the writer.
+    def check(self) -> None:
+        """Check that this is still the writer, and can write.
 
         Raises:
-            LogWriteError: another one has taken over; nothing more can be written.
+            LogWriteError: another one has taken over, or an earlier write failed.
         """
-        if not self.lock.is_ours():
-            self.failure = "another writer has taken over"
+        if self.failure is None and not self.lock.is_ours():
+            self.failure = _REPLACED
+        if self.failure:
             raise LogWriteError(self.path, self.failure)
 
     def write(self, data: bytes, end: Position, *, seals: bool = False) -> None:
@@ -99,7 +99,9 @@ class Writer:
         except OSError as e:
             # The kernel may have dropped the pages: asking again could succeed and mean nothing.
             self._fail("the disk did not confirm the write", e)
-        self.check_lock()  # if it is lost, this may be in a file that the next writer has left
+        if not self.lock.is_ours():  # this may be in a file that the next writer has left
+            self.failure = _REPLACED
+            raise LogWriteError(self.path, self.failure)
         self.at, self._is_sealed, self._torn, self.failure = end, seals, False, None
         self._acknowledge()
 
