@@ -76,6 +76,19 @@ class Blobs:
                 self._durable.update(fresh)
         return tuple(name.hex() for name, _ in pairs)
 
+    def fence(self, check: Callable[[], None]) -> None:
+        """Let ``check`` raise a `LogWriteError` before each change, see `EventLog.check`."""
+        self._writer.fence(check)
+
+    def begin_pack(self) -> None:
+        """Put no more blobs into the packs that there are.
+
+        Raises:
+            LogWriteError: the disk is full or failing.
+        """
+        with self._lock:
+            self._writer.begin()
+
     def get(self, sha: Sha) -> bytes:
         """Return the bytes of a blob, hashed again on every read.
 

@@ -93,7 +93,8 @@ def decode(path: Path, frame: Frame, chains: Chains = UPCASTERS) -> tuple[Record
         raise LogSchemaError(path, at.offset, at.seq, _unexpected(e)) from e
     except (ValueError, TypeError, LookupError) as e:
         raise LogSchemaError(path, at.offset, at.seq, str(e)) from e
-    if [record.seq for record in records] != list(range(at.seq, frame.end.seq)):
+    numbers = [record.seq for record in records]
+    if at.seq + len(numbers) != frame.end.seq or numbers != list(range(at.seq, frame.end.seq)):
         raise LogCorruptError(path, at.offset, at.seq, "the records' own numbers do not fit")
     return records
 

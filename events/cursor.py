@@ -167,6 +167,9 @@ class Cursor:
             raise LogMissingError(self._run)
         with self.path.open("rb") as file:
             data = file.read(segments.HEADER_BYTES)
+            n_bytes = os.fstat(file.fileno()).st_size
+        if n_bytes > segments.MAX_FILE_BYTES:
+            raise LogCorruptError(self.path, 0, first, f"no segment has {n_bytes:,} bytes")
         self.header, self.at = segments.take_header(self.path, data, before)
         self.is_proven = False
 

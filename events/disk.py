@@ -1,6 +1,9 @@
 """The file operations of the record: one seam, behind which tests put a faulty disk."""
 
+import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 SPARE_STEP = 1 << 16
@@ -53,14 +56,27 @@ class Disk:
             os.close(fd)
 
     def create(self, path: Path, data: bytes) -> None:
-        """Put a durable file of ``data`` at ``path``, whole or not at all.
+        """Put a new durable file of ``data`` at ``path``, whole or not at all.
 
-        Its name is durable only after `sync_folder`. A file that was there is replaced.
+        Its name is durable only after `sync_folder`.
         """
-        staged = path.with_name(f"{path.name}.tmp")  # one writer: whoever left one is gone
-        try:
-            self._fill(os.open(staged, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), data)
+        with self._staged(path, data) as staged:
+            if path.exists():  # a writer that has been replaced finds the work of the next one
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
             staged.replace(path)
+
+    def replace(self, path: Path, data: bytes) -> None:
+        """As `create`, in the place of a file that may be there."""
+        with self._staged(path, data) as staged:
+            staged.replace(path)
+
+    @contextmanager
+    def _staged(self, path: Path, data: bytes) -> Iterator[Path]:
+        staged = path.with_name(f"{path.name}.tmp")
+        staged.unlink(missing_ok=True)  # whoever left it may be alive, and have it open
+        try:
+            self._fill(os.open(staged, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), data)
+            yield staged
         except OSError:
             staged.unlink(missing_ok=True)
             raise

@@ -23,6 +23,9 @@ from typing import NamedTuple
 
 FRAME_MAGIC = b"KWfr"
 MAX_BODY_BYTES = 1 << 28
+MAX_EPOCH = (1 << 32) - 1
+MAX_SEQ = 1 << 63
+"""No run gets as far; a forged log may say that it did."""
 STALE = "it was written by a writer that had been replaced"
 
 _FIELDS = struct.Struct("<4s4sQIIII")

@@ -6,12 +6,16 @@ import os
 import platform
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from events.errors import LogBusyError
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MAX_BYTES = 4096
+FIRST_EPOCH = 1
+_UNREADABLE = (ValueError, KeyError, TypeError, RecursionError, OverflowError)
+"""What a damaged signature can raise."""
+_NAMELESS = "a process that has not given its name yet"
 
 
 class Lock:
@@ -43,10 +47,16 @@ class Lock:
             return False
         return signature == self._signature and (there.st_dev, there.st_ino) == self._file
 
-    def exceed(self, epoch: int) -> None:
-        """Be a later writer than ``epoch``, that of the last writer whose work there is."""
+    def exceed(self, epoch: int) -> bool:
+        """Be a later writer than ``epoch``, that of the last writer whose work there is.
+
+        Returns:
+            Whether the file knew of no such writer, so that one may be alive.
+        """
+        is_unknown = self.epoch == FIRST_EPOCH or self.epoch <= epoch
         if self.epoch <= epoch:
             self._sign(epoch + 1)
+        return is_unknown
 
     def __enter__(self) -> Self:
         owner = self._take()
@@ -55,7 +65,7 @@ class Lock:
             owner = self._take()
         _HELD.add(self)
         try:
-            self._sign(1 + _epoch(owner))
+            self._sign(FIRST_EPOCH + _epoch(owner))
         except OSError:
             self.__exit__()
             raise
@@ -95,8 +105,7 @@ class Lock:
         return False
 
     def _sign(self, epoch: int) -> None:
-        boot = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
-        owner = {"pid": os.getpid(), "host": platform.node(), "boot": boot, "epoch": epoch}
+        owner = {"pid": os.getpid(), "host": platform.node(), "boot": _boot(), "epoch": epoch}
         signature = json.dumps(owner).encode()
         if os.pwrite(self._fd, signature, 0) != len(signature):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
@@ -108,7 +117,7 @@ def _epoch(signature: bytes) -> int:
     """The epoch of the one who signed; 0 if that cannot be read."""
     try:
         epoch = json.loads(signature)["epoch"]
-    except (ValueError, KeyError, TypeError):
+    except _UNREADABLE:
         return 0
     return epoch if isinstance(epoch, int) and 0 <= epoch < 1 << 31 else 0
 
@@ -117,9 +126,26 @@ def _owner_name(signature: bytes) -> str:
     """Who signed the lock, for people."""
     try:
         owner = json.loads(signature)
+        if _is_gone(owner):
+            return _NAMELESS
         return f"process {owner['pid']} on {owner['host']} (boot {owner['boot']})"
-    except (ValueError, KeyError, TypeError):
-        return "a process that has not given its name yet"
+    except _UNREADABLE:
+        return _NAMELESS
+
+
+def _is_gone(owner: dict[str, Any]) -> bool:
+    """Whether the one who signed has ended; on another machine that is not known."""
+    if (owner["host"], owner["boot"]) == (platform.node(), _boot()):
+        try:
+            with suppress(PermissionError):
+                os.kill(owner["pid"], 0)
+        except ProcessLookupError:
+            return True
+    return False
+
+
+def _boot() -> str:
+    return _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
 
 
 _HELD: set[Lock] = set()

@@ -123,6 +123,14 @@ class EventLog:
             raise self._error(reason)
         return self._together(entries)
 
+    def check(self) -> None:
+        """Do nothing, as long as this is the writer of the run and can write.
+
+        Raises:
+            LogWriteError: another one has taken over, or an earlier append failed.
+        """
+        self._writer.check()
+
     def close(self) -> None:
         """Release the log, without its spare; closing twice is harmless."""
         # In a forked child the parent's other threads will never release the mutex.

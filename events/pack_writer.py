@@ -1,7 +1,7 @@
 """Append blobs to the last pack of a run, and remove blobs from all packs, durably."""
 
 import os
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
@@ -26,6 +26,11 @@ class PackWriter:
         self._disk = disk
         self._settled: tuple[int, int] | None = None  # the durable end: number of a pack, offset
         self._failure: str | None = None
+        self._check: Callable[[], None] = lambda: None
+
+    def fence(self, check: Callable[[], None]) -> None:
+        """Let ``check`` raise before each change if another writer has taken over."""
+        self._check = check
 
     def settle(self) -> None:
         """Make durable what is there, whoever has put it, and cut off what a crash has left.
@@ -35,6 +40,17 @@ class PackWriter:
         """
         with self._checked():
             self._settle()
+
+    def begin(self) -> None:
+        """Start the next pack, if there are any; nothing more is put into those before.
+
+        Raises:
+            LogWriteError: the disk is full or failing.
+        """
+        with self._checked():
+            self._index.refresh()
+            if self._index.last:
+                self._begin()
 
     def append(self, blobs: Sequence[packs.Packed]) -> None:
         """Append blobs, all durable on return.
@@ -63,7 +79,7 @@ class PackWriter:
                 with FileIO(path) as file:
                     left = packs.without(file, names, self._disk.random(packs.ID_BYTES))
                 if left is not None:
-                    self._disk.create(path, left)
+                    self._disk.replace(path, left)
             if self._root.exists():
                 with self._confirming():
                     self._disk.sync_folder(self._root)
@@ -72,6 +88,7 @@ class PackWriter:
     def _checked(self) -> Iterator[None]:
         if self._failure:
             raise LogWriteError(self._root, self._failure)
+        self._check()
         try:
             yield
         except OSError as e:

@@ -184,7 +184,7 @@ def without(file: FileIO, names: Container[bytes], pack_id: bytes) -> bytes | No
 
 def _next_blob(file: FileIO, mark: bytes, at: int, size: int) -> int:
     """Where the next blob begins at or after ``at``; ``size`` if none does."""
-    while at < size and len(window := read(file, SEARCH_BYTES, at)) >= _BLOB.size:
+    while at < size and len(window := read(file, WINDOW_BYTES, at)) >= _BLOB.size:
         stop = len(window) - _BLOB.size + MARK_BYTES
         place = window.find(mark, 0, stop)
         while place >= 0:

@@ -8,6 +8,7 @@ from events import codec, frames
 from events.collecting import uncollected
 from events.cursor import Cursor
 from events.disk import MAX_SPARE_BYTES, spare
+from events.errors import LogCorruptError
 from events.frames import Frame, Position
 from events.segments import Seal, segment_path
 from events.vocabulary import Record
@@ -132,6 +133,9 @@ def _records(cursor: Cursor) -> Iterator[Record]:
 
 def _records_of(cursor: Cursor, frame: Frame) -> tuple[Record, ...]:
     """The records of a frame; a sealed segment in our own vocabulary need not be validated."""
-    if cursor.is_proven and cursor.header.schema == codec.SCHEMA:
+    if not cursor.is_proven or cursor.header.schema != codec.SCHEMA:
+        return codec.decode(cursor.path, frame)
+    try:
         return codec.trusted(frame.body)
-    return codec.decode(cursor.path, frame)
+    except ValueError as e:
+        raise LogCorruptError(cursor.path, frame.start.offset, frame.start.seq, str(e)) from e

@@ -28,6 +28,8 @@ from events.frames import STALE, Flaw, Position, has_crc, with_crc
 MAX_RECORDS = 16_384
 MAX_BYTES = 1 << 26
 """A segment that holds so many records or bytes takes no more."""
+MAX_FILE_BYTES = 1 << 29
+"""No segment is longer, with its last frame, and no reader makes room for more."""
 FOLDER = "log"
 FORMAT = 2
 FILE_MAGIC = b"KWLOG\r\n\x1a"

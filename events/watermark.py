@@ -33,7 +33,8 @@ class Mark(NamedTuple):
 def read_mark(run: Path) -> Mark | None:
     """How far the log was acknowledged; None if that is not known."""
     with suppress(OSError):
-        data = (run / MARK_NAME).read_bytes()
+        with (run / MARK_NAME).open("rb") as file:
+            data = file.read(MARK_BYTES + 1)
         if len(data) == MARK_BYTES and has_crc(data):
             return Mark._make(_FIELDS.unpack_from(data))
     return None

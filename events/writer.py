@@ -7,9 +7,10 @@ from typing import NoReturn
 
 from events import codec, index, segments
 from events.blobs import Blobs
+from events.cursor import Cursor
 from events.disk import Disk
 from events.errors import LogCorruptError, LogWriteError
-from events.frames import Frame, Position
+from events.frames import MAX_EPOCH, MAX_SEQ, Frame, Position
 from events.lock import Lock
 from events.reading import read_end, spare_bytes, torn_tail
 from events.sealing import read_back
@@ -20,6 +21,7 @@ from events.watermark import MARK_BYTES, MARK_NAME, mark_bytes, read_mark
 LOCK_NAME = "LOCK"
 
 _INTERRUPTED = "an earlier append was interrupted"
+_REPLACED = "another writer has taken over"
 
 
 class Writer:
@@ -41,8 +43,11 @@ class Writer:
             self.lock = resources.enter_context(Lock(run / LOCK_NAME))
             _create_files(run, disk)
             cursor, last = read_end(run)
+            _refuse_last_numbers(cursor)
+            if self.lock.exceed(cursor.at.epoch):
+                _renew(run, cursor.path, disk)
+                cursor, last = read_end(run)
             self.path, self._header, self.at = cursor.path, cursor.header, cursor.at
-            self.lock.exceed(self.at.epoch)
             self._mark_fd = os.open(run / MARK_NAME, os.O_RDWR)
             resources.callback(os.close, self._mark_fd)
             self._fd = os.open(self.path, os.O_RDWR)
@@ -62,12 +67,20 @@ class Writer:
             LogWriteError: it is not, or an earlier write failed, or this one does.
             LogCorruptError: the segment cannot be read back.
         """
-        if self.failure is None and not self.lock.is_ours():
-            self.failure = "another writer has taken over"
-        if self.failure:
-            raise LogWriteError(self.path, self.failure)
+        self.check()
         if self._is_sealed or self._header.schema != codec.SCHEMA or segments.is_full(self.at):
             self._turn_over()
+
+    def check(self) -> None:
+        """Check that this is still the writer, and can write.
+
+        Raises:
+            LogWriteError: another one has taken over, or an earlier write failed.
+        """
+        if self.failure is None and not self.lock.is_ours():
+            self.failure = _REPLACED
+        if self.failure:
+            raise LogWriteError(self.path, self.failure)
 
     def write(self, data: bytes, end: Position, *, seals: bool = False) -> None:
         """Put a frame or seal in the place of whatever follows the last one, and make it durable.
@@ -86,6 +99,9 @@ class Writer:
         except OSError as e:
             # The kernel may have dropped the pages: asking again could succeed and mean nothing.
             self._fail("the disk did not confirm the write", e)
+        if not self.lock.is_ours():  # this may be in a file that the next writer has left
+            self.failure = _REPLACED
+            raise LogWriteError(self.path, self.failure)
         self.at, self._is_sealed, self._torn, self.failure = end, seals, False, None
         self._acknowledge()
 
@@ -147,7 +163,8 @@ class Writer:
             if self._size > self.at.offset:
                 self._disk.truncate(self._fd, self.at.offset)
                 self._disk.sync(self._fd)
-            self._disk.create(path, data)
+            put = self._disk.replace if path == self.path else self._disk.create
+            put(path, data)
             self._disk.sync_folder(path.parent)
             fd = os.open(path, os.O_RDWR)
         except OSError as e:
@@ -169,6 +186,20 @@ class Writer:
             sha = Blobs(self._run, self._disk).put(torn)
             return LogRepaired(offset=self.at.offset, n_bytes=len(torn), sha=sha)
         return None
+
+
+def _refuse_last_numbers(cursor: Cursor) -> None:
+    at = cursor.at
+    if at.epoch >= MAX_EPOCH or at.seq >= MAX_SEQ:
+        reason = "no number is left for what would follow"
+        raise LogCorruptError(cursor.path, at.offset, at.seq, reason)
+
+
+def _renew(run: Path, path: Path, disk: Disk) -> None:
+    """Go on in new files, because a writer that may be alive has the old ones open."""
+    disk.replace(path, path.read_bytes())
+    disk.sync_folder(path.parent)
+    Blobs(run, disk).begin_pack()
 
 
 def _is_acknowledged(run: Path, end: Position) -> bool:

@@ -246,6 +246,7 @@ def _drive(
         stack.callback(screen.close)
         stop = stack.enter_context(Stop())
         blobs = KnownBlobs.of(run, records)
+        blobs.fence(log.check)
         director = Director(log, blobs, mailbox, watch=screen.watch)
         if _campaign(records) is None:
             seed = secrets.token_hex(32)

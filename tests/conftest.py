@@ -15,7 +15,13 @@ settings.load_profile("suite")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How thorough the slow tests are."""
     parser.addoption(
-        "--kills", type=int, default=24, help="how often the writer of a log is killed"
+        "--kills", type=int, default=200, help="how often the writer of a log is killed"
+    )
+    parser.addoption(
+        "--cuts", type=int, default=0, help="how often the power is cut under a writer (as root)"
+    )
+    parser.addoption(
+        "--seconds", type=int, default=10, help="how long a reader follows a busy writer"
     )
     parser.addoption(
         "--campaigns", type=int, default=40, help="how many campaigns are simulated with faults"

@@ -47,6 +47,7 @@ def prune(run: Path, log: EventLog, kinds: Sequence[BlobKind]) -> tuple[int, int
         LogWriteError: the disk is full or failing.
     """
     records, blobs = list(read(run)), Blobs(run)
+    blobs.fence(log.check)
     _check_spare(records, kinds)
     given_up = set(pruned(records, blobs))
     chosen = _present(_of_kinds(records, kinds) - given_up, blobs)

@@ -1,8 +1,10 @@
 """A disk that is really full stops the run with the reason, and loses nothing acknowledged."""
 
 import itertools
+import resource
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,10 @@ from events.blobs import Blobs
 from events.errors import LogWriteError
 from events.log import Entry, EventLog, read
 from events.vocabulary import RunInterrupted
+from tests.support.child import Child, Say
+from tests.support.writing import acknowledged, check, small_files, write_on
+
+N_BATCHES = 12
 
 
 @pytest.fixture
@@ -73,3 +79,34 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(
 
 def texts(run: Path) -> list[str]:
     return [r.event.reason[:64] for r in read(run) if isinstance(r.event, RunInterrupted)]
+
+
+@pytest.mark.parametrize("n_free", [*range(3_000, 90_000, 7_900)])
+def test_a_disk_that_fills_up_anywhere_stops_the_run_and_loses_nothing(
+    small_disk: Path, n_free: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while a segment is sealed, a pack is begun, or blobs are pruned to make room."""
+    small_files(monkeypatch)
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes((1 << 20) - n_free))
+    said = Child(partial(write_on, small_disk / "run")).go().end()
+    assert "No space left" in said[-1]
+
+    ballast.unlink()
+    check(small_disk / "run", acknowledged(said))
+
+
+@pytest.mark.parametrize("max_bytes", range(100, 9_800, 163))
+def test_a_file_that_may_not_grow_stops_the_run_and_loses_nothing(
+    tmp_path: Path, max_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system takes the part of a write that fits, and refuses the rest when it is tried."""
+    small_files(monkeypatch)
+    said = Child(partial(write_limited, tmp_path / "run", max_bytes)).go().end()
+    assert len(acknowledged(said)) == N_BATCHES or "File too large" in said[-1]
+    check(tmp_path / "run", acknowledged(said))
+
+
+def write_limited(run: Path, max_bytes: int, say: Say) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, max_bytes))
+    write_on(run, say, n_batches=N_BATCHES)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -114,14 +113,6 @@ def states(disk: PackDisk) -> Iterator[tuple[dict[str, bytes], int]]:
             for image in pack.states(rng):
                 yield {**durable, name: image}, moment.n_safe
         yield {n: image for n, image in durable.items() if n not in moment.loose}, moment.n_safe
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory, if the system has one: files are made anew for every state."""
-    memory = Path("/dev/shm")
-    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as name:
-        yield Path(name)
 
 
 def lay(run: Path, packs: dict[str, bytes]) -> None:

@@ -161,9 +161,9 @@ class DyingDisk(Disk):
 def killed(run: Path, n: int, moment: str) -> bool:
     """Prune the prompts; whether the process was killed while writing the n-th pack anew."""
     writing = itertools.count()
-    whole = Disk.create
+    whole = Disk.replace
 
-    def create(disk: Disk, path: Path, data: bytes) -> None:
+    def replace(disk: Disk, path: Path, data: bytes) -> None:
         is_last = next(writing) == n
         if not is_last or moment == "after":
             whole(disk, path, data)
@@ -173,7 +173,7 @@ def killed(run: Path, n: int, moment: str) -> bool:
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Disk, "create", create)
+        patched.setattr(Disk, "replace", replace)
         try:
             log.main(["prune", str(run), "--blobs", "prompt"])
         except KeyboardInterrupt:

@@ -137,8 +137,8 @@ class CrashDisk(Disk):
 
     def truncate(self, fd: int, size: int) -> None:
         """Cut, and note it."""
-        assert _name(fd) == self._name
-        self._log.truncate(size)
+        if _name(fd) == self._name:
+            self._log.truncate(size)
         self._note()
         super().truncate(fd, size)
 

@@ -1,6 +1,7 @@
 """Rules of the one writer: a second one is refused, a replaced one stops."""
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from events.blobs import Blobs
+from events.disk import DISK, Disk
 from events.errors import LogBusyError, LogCorruptError, LogWriteError
 from events.lock import Lock
 from events.log import EventLog, batches
@@ -31,6 +34,20 @@ def test_an_owner_that_has_not_signed_yet_still_has_the_run(tmp_path: Path) -> N
     with EventLog.open(tmp_path, clock):
         (tmp_path / "LOCK").write_bytes(b"{")
         with pytest.raises(LogBusyError, match="not given its name"):
+            EventLog.open(tmp_path, clock)
+
+
+def test_an_owner_that_is_gone_is_not_named(tmp_path: Path) -> None:
+    """Its name stays until the next owner has signed; who stops that one stops nobody."""
+    with EventLog.open(tmp_path, clock):
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        signed = json.loads((tmp_path / "LOCK").read_bytes())
+        (tmp_path / "LOCK").write_text(json.dumps(signed | {"pid": gone.pid}))
+        with pytest.raises(LogBusyError, match="not given its name"):
+            EventLog.open(tmp_path, clock)
+        (tmp_path / "LOCK").write_text(json.dumps(signed | {"pid": gone.pid, "host": "other"}))
+        with pytest.raises(LogBusyError, match=f"process {gone.pid} on other"):
             EventLog.open(tmp_path, clock)
 
 
@@ -153,11 +170,66 @@ def test_a_writer_whose_lock_file_is_not_as_it_signed_it_stops(
     assert texts(tmp_path) == ["ours"]
 
 
+class ThievishDisk(Disk):
+    """Loses the lock while it syncs."""
+
+    def sync(self, fd: int) -> None:
+        """Sync, and take the lock file away."""
+        super().sync(fd)
+        for path in Path(f"/proc/self/fd/{fd}").readlink().parent.parent.glob("LOCK"):
+            path.unlink()
+
+
+def test_a_batch_during_which_the_lock_was_lost_is_not_acknowledged(tmp_path: Path) -> None:
+    """The next writer may have left the file that it was written to."""
+    write(tmp_path, "a")
+    log = EventLog.open(tmp_path, clock, ThievishDisk())
+    with pytest.raises(LogWriteError, match="another writer has taken over"):
+        log.append([entry("b")])
+    log.close()
+
+
+def test_a_replaced_writer_puts_no_more_blobs(tmp_path: Path) -> None:
+    """It would cut off the ones that the next writer is just putting."""
+    with EventLog.open(tmp_path, clock) as log:
+        blobs = Blobs(tmp_path)
+        blobs.fence(log.check)
+        sha = blobs.put(b"ours")
+        (tmp_path / "LOCK").unlink()
+        with pytest.raises(LogWriteError, match="another writer has taken over"):
+            blobs.put(b"late")
+    assert list(Blobs(tmp_path).names()) == [sha]
+
+
+def test_a_writer_that_knows_nothing_of_the_last_one_goes_on_in_new_files(tmp_path: Path) -> None:
+    """The last one may be asleep between its look at the lock and its write."""
+    write(tmp_path, "a")
+    sha = Blobs(tmp_path).put(b"a")
+    old = last_segment(tmp_path).open("r+b")
+    (tmp_path / "LOCK").unlink()
+    write(tmp_path, "b")
+    with old:
+        old.truncate(0)
+    assert texts(tmp_path) == ["a", "b"]
+    assert Blobs(tmp_path).place(sha).path != Blobs(tmp_path).place(Blobs(tmp_path).put(b"b")).path
+
+
+def test_a_new_file_takes_the_place_of_no_other(tmp_path: Path) -> None:
+    """A replaced writer must not put its own segment over that of the next writer."""
+    DISK.create(tmp_path / "file", b"theirs")
+    with pytest.raises(FileExistsError):
+        DISK.create(tmp_path / "file", b"ours")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"theirs"]
+
+
 def epochs(run: Path) -> list[int]:
     return [frame.end.epoch for frame, _ in batches(run)]
 
 
-@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b'{"epoch": "x"}', b'{"epoch": 1}'])
+@pytest.mark.parametrize(
+    "content",
+    [None, b"", b"{", b"[" * 4096, b"[]", b'{"epoch": "x"}', b'{"epoch": 1}'],
+)
 def test_each_writer_has_a_higher_number_than_the_one_before(
     tmp_path: Path, content: bytes | None
 ) -> None:
