@@ -48,9 +48,8 @@ def render(run: Run, blobs: Blobs, truth: Truth | None = None) -> str:
         LogError: a source that it shows is missing or damaged.
     """
     page = _environment().get_template("report.html")
-    return page.render(
-        style=Markup(_data("report.css")), **_told(run, blobs, truth)
-    )  # our own sheet
+    sheet = Markup(_data("report.css"))  # our own
+    return page.render(style=sheet, **_told(run, blobs, truth))
 
 
 def _told(run: Run, blobs: Blobs, truth: Truth | None) -> dict[str, Any]:
