@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import ttest_ind_from_stats
 
 from benchmarks.noise import Floats, Noise, Rng, aa_scale, pairs_of
+from benchmarks.rules import PairRule, RunRule
 from decisions.acceptance import judge
+from decisions.capital import effect_of
 from decisions.price import Price, allowance, next_price, reopened
 from events.campaign import Acceptance
 from events.vocabulary import Pair
@@ -56,6 +57,16 @@ class Device:
         slots = self._times[self._at : self._at + 1]
         self._at += 1
         return pairs_of(self.noise, slots, effect, self.rng)[0]
+
+    def effects(self, effect: float, n: int) -> Floats:
+        """What the next ``n`` pairs, or those that are left, will say; (1, pairs), log-percent."""
+        slots = self._times[self._at : self._at + n]
+        pairs = pairs_of(self.noise, slots, effect, self.rng)
+        return np.array([[effect_of(pair, self.measured.slot) for pair in pairs]])
+
+    def spend(self, n: int) -> None:
+        """Take ``n`` pairs."""
+        self._at += n
 
     def runs(self, effect: float, n: int) -> Floats:
         """Measure ``n`` (even) runs of one version without an incumbent beside it."""
@@ -115,54 +126,29 @@ def _go_on(
     return outcome, pairs, worth
 
 
-def keep_if_lower(effects: Floats, device: Device, n: int) -> Result:
-    """Keep the lower mean of ``n`` runs, against the score stored for the best so far."""
-    best, level, accepted = device.runs(0.0, n).mean(), 0.0, []
+def paired(effects: Floats, device: Device, rule: PairRule, n: int) -> Result:
+    """Decide every candidate by a rule on up to ``n`` pairs, until the device time is gone."""
+    accepted = []
     for candidate, effect in enumerate(effects):
-        score = device.runs(level + effect, n).mean() if device.left >= n else math.inf
-        if score < best:
-            best, level = score, level + effect
+        ended = rule(device.effects(effect, n))
+        device.spend(int(ended.n_pairs[0]))
+        if ended.accepted[0]:
             accepted.append(candidate)
+        if not device.left:
+            break
     return result(effects, accepted)
 
 
-def welch(runs: Floats, best: Floats) -> float:
-    """One-sided p-value of Welch's test; 1 if the clock shows the same for all of them."""
-    spread = float(runs.var(ddof=1) + best.var(ddof=1))
-    if spread == 0:
-        return 1.0
-    found = ttest_ind_from_stats(
-        *(runs.mean(), runs.std(ddof=1), len(runs)),
-        *(best.mean(), best.std(ddof=1), len(best)),
-        equal_var=False,
-        alternative="less",
-    )
-    return float(found.pvalue)
-
-
-def stored_welch(effects: Floats, device: Device, n: int) -> Result:
-    """Keep if Welch's test on ``n`` runs says p < 0.05 against the runs stored for the best."""
+def stored(effects: Floats, device: Device, rule: RunRule, n: int) -> Result:
+    """Decide every candidate by a rule on ``n`` (even) runs against those stored for the best."""
     best, level, accepted = device.runs(0.0, n), 0.0, []
     for candidate, effect in enumerate(effects):
         if device.left < n:
             break
         runs = device.runs(level + effect, n)
-        if welch(runs, best) < 0.05:
+        if rule(runs[None], best[None])[0]:
             best, level = runs, level + effect
             accepted.append(candidate)
-    return result(effects, accepted)
-
-
-def three_of_three(effects: Floats, device: Device) -> Result:
-    """Keep if three pairs in a row say faster; the first slower one ends it."""
-    accepted = []
-    for candidate, effect in enumerate(effects):
-        for count in range(1, 4):
-            pair = device.pair(effect) if device.left else None
-            if pair is None or pair.candidate_s >= pair.incumbent_s:
-                break
-            if count == 3:
-                accepted.append(candidate)
     return result(effects, accepted)
 
 

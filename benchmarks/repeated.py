@@ -7,12 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.noise import RUN_SD, Floats, Noise, Rng, Shape, aa_scale, pairs_of
+from benchmarks.rules import PairRule, RunRule
 from decisions.acceptance import judge
 from decisions.capital import CLIP, RATES, SHARES, Scale, capital
 from events.campaign import Acceptance
 
 POLICY = Acceptance()
 PAIR_SD = RUN_SD * math.sqrt(2)
+BATCH = 2000
+"""Tests held in memory at a time."""
+HOUR = 180
+"""Pairs of an hour, ten seconds a run."""
 
 
 def stopping_pairs(effects: Floats, scale_: float, alpha: float) -> NDArray[np.int64]:
@@ -55,10 +60,27 @@ def null_effects(noise: Noise, rng: Rng, shape: Shape) -> tuple[Floats, float]:
 def false_accepts(noise: Noise, rng: Rng, n: int, n_pairs: int) -> float:
     """Share of ``n`` equal candidates accepted within ``n_pairs``, looked at after every pair."""
     accepted = 0
-    for start in range(0, n, 2000):
-        effects, scale_ = null_effects(noise, rng, (min(2000, n - start), n_pairs))
+    for start in range(0, n, BATCH):
+        effects, scale_ = null_effects(noise, rng, (min(BATCH, n - start), n_pairs))
         accepted += int((stopping_pairs(effects, scale_, POLICY.alpha) > 0).sum())
     return accepted / n
+
+
+def paired_false_accepts(noise: Noise, rng: Rng, shape: Shape, rule: PairRule) -> float:
+    """Share of equal candidates that a rule on pairs, in the order of fair coins, accepts."""
+    effects, _ = null_effects(noise, rng, shape)
+    return float(rule(effects).accepted.mean())
+
+
+def stored_false_accepts(noise: Noise, rng: Rng, shape: Shape, rule: RunRule) -> float:
+    """Share of equal candidates that a rule accepts on runs stored an hour before."""
+    n_tests, n_runs = shape
+    n_accepted = 0
+    for start in range(0, n_tests, BATCH):
+        size = min(BATCH, n_tests - start)
+        runs = noise.read(noise.slots(rng, (size, HOUR))).reshape(size, 2 * HOUR)
+        n_accepted += int(rule(runs[:, -n_runs:], runs[:, :n_runs]).sum())
+    return n_accepted / n_tests
 
 
 def pairs_to_accept(rng: Rng, effect: float, n: int, n_pairs: int) -> float:

@@ -11,6 +11,7 @@ COMMANDS: Mapping[str, str] = {
     "tree": "show every candidate of a run, with its verdict and effect",
     "audit": "re-derive every decision of a run from the recorded evidence",
     "report": "write a run's report",
+    "truth": "compare a run's claims with the truth, where a simulated device knows it",
     "targets": "list targets, kernels and presets, and whether they work here",
     "doctor": "check this machine, and say what to do about what is missing",
     "log": "verify, read, follow, prune and convert the record of a run",

@@ -9,13 +9,15 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 
+from events.campaign import Campaign
 from events.errors import LogBusyError, LogError, LogMissingError
 from events.log import read_all
 from events.projections.state import State
 from events.vocabulary import Record, RunStarted
 from scripts.campaign_file import CampaignError
 from scripts.plain import one_line, visible
-from targets.protocol import TargetError
+from targets.protocol import TargetError, TruthKnown
+from targets.registry import load_target
 
 FAILED = 1
 USAGE = 2
@@ -113,6 +115,15 @@ def new_folder(name: str, parent: Path) -> Path:
 def lease_file(target: str) -> Path:
     """The lock of a target's device, shared by all campaigns of this user on this machine."""
     return Path(tempfile.gettempdir()) / f"kernelwright-{os.getuid()}" / f"{target}.lease"
+
+
+def truth_of(campaign: Campaign) -> TruthKnown | None:
+    """The target of a campaign, if it knows the truth and can be used here."""
+    try:
+        target = load_target(campaign.target, campaign.preset)
+    except TargetError:
+        return None
+    return target if isinstance(target, TruthKnown) else None
 
 
 def result_lines(state: State, run: Path, head: str) -> list[str]:

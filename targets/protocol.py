@@ -202,3 +202,16 @@ class VirtualTarget(Target, Protocol):
     spend: Callable[[float], None]
     """Told the seconds that a build, a check, a job or a reply of the catalogue takes. Whoever
     drives the clock sets it."""
+
+
+@runtime_checkable
+class TruthKnown(Protocol):
+    """A target that can say what is true, for reports on finished work: no actor may ask it."""
+
+    def truth(self, kernel: str, artifact: bytes) -> float:
+        """Return the seconds of a launch without noise; infinite for one that hangs."""
+        ...
+
+    def true_bound(self, kernel: str) -> float:
+        """Return the seconds of a launch of the fastest load-only program, without noise."""
+        ...

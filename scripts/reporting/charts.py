@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup, escape
 
@@ -21,6 +21,8 @@ class Mark:
     x: float
     y: float
     note: str = ""
+    span: tuple[float, float] | None = None
+    """Ends of the interval that the reading may lie in."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,25 @@ def dots(
     return _frame(title, desc, x, y, body)
 
 
+def against(title: str, desc: str, series: Sequence[Series], axis: Axis, label: str) -> Markup:
+    """Readings over what they should be, both on ``axis``, with a line where the two are equal.
+
+    Args:
+        title: of the chart.
+        desc: what it shows, for those who cannot see it.
+        series: x is what should be, y what was read, within its `span`.
+        axis: labelled as x.
+        label: of y.
+    """
+    y = replace(axis, label=label)
+    corners = f"M{_x(axis, axis.low):.1f} {_y(y, y.low):.1f}L{_x(axis, axis.high):.1f} {TOP}"
+    body = [f'<path class="level" d="{corners}"/>']
+    for one in series:
+        body += [_span(mark, one, axis, y) for mark in one.marks if mark.span]
+        body += [_circle(mark, one, axis, y) for mark in one.marks]
+    return _frame(title, desc, axis, y, body)
+
+
 def bars(title: str, rows: Sequence[tuple[str, float, str, int]]) -> Markup:
     """Horizontal bars from 0, each a label, a value, its words and a colour."""
     longest = max((value for _, value, _, _ in rows), default=0.0) or 1.0
@@ -189,6 +210,12 @@ def _circle(mark: Mark, one: Series, x: Axis, y: Axis) -> str:
         f'<circle class="{_colour(one)}" cx="{_x(x, mark.x):.1f}" cy="{_y(y, mark.y):.1f}" r="4">'
         f"<title>{escape(mark.note)}</title></circle>"
     )
+
+
+def _span(mark: Mark, one: Series, x: Axis, y: Axis) -> str:
+    low, high = mark.span or (mark.y, mark.y)
+    path = f"M{_x(x, mark.x):.1f} {_y(y, low):.1f}V{_y(y, high):.1f}"
+    return f'<path class="line thin {_colour(one)}" d="{path}"/>'
 
 
 def _level(y: Axis, value: float) -> str:

@@ -1,6 +1,6 @@
 """The run's charts: which readings each one shows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
@@ -11,6 +11,7 @@ from scripts.reporting.charts import Mark, Series
 from scripts.reporting.history import Job, Run
 from scripts.reporting.results import Result
 from scripts.reporting.trials import Trial
+from scripts.reporting.truth import Claim, Truth
 
 MAX_DOTS = 1500
 """Probes shown per kernel; of more, every n-th."""
@@ -103,6 +104,26 @@ def effects(trial: Trial) -> Markup:
         y,
         level=0.0,
     )
+
+
+def claims(found: Truth, kernels: Sequence[str]) -> Markup | None:
+    """Gain that each accept claimed over its true gain; None without a true gain."""
+    gains = [-value for claim in found.claims for value in (claim.true, claim.effect) if value < 0]
+    if all(claim.is_false for claim in found.claims):
+        return None
+    axis = charts.log_axis("true gain, log-% (log)", gains, lambda v: f"{v:g}")
+    series = []
+    for colour, kernel in enumerate(kernels):
+        own = (claim for claim in found.claims if claim.kernel == kernel)
+        series.append(Series(kernel, colour, tuple(_claim(claim, axis.low) for claim in own)))
+    desc = "On the dashed line a claim is true; a bar is its interval."
+    return charts.against("Claimed and true gains", desc, series, axis, "claimed gain, log-% (log)")
+
+
+def _claim(claim: Claim, least: float) -> Mark:
+    true, effect = wording.effect(claim.true), wording.effect(claim.effect)
+    x, y, low, high = (max(-v, least) for v in (claim.true, claim.effect, claim.high, claim.low))
+    return Mark(x, y, f"c{claim.candidate}: claimed {effect}, true {true}", (low, high))
 
 
 def times(result: Result) -> Markup | None:

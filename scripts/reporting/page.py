@@ -8,8 +8,18 @@ from markupsafe import Markup
 
 from events.blobs import Blobs
 from scripts.plain import visible
-from scripts.reporting import accounts, branches, charts, figures, history, results, wording
+from scripts.reporting import (
+    accounts,
+    branches,
+    charts,
+    figures,
+    history,
+    results,
+    waiting,
+    wording,
+)
 from scripts.reporting.history import Run
+from scripts.reporting.truth import MISSED, Truth
 
 _FILTERS = (
     wording.seconds,
@@ -26,17 +36,23 @@ _FILTERS = (
 )
 
 
-def render(run: Run, blobs: Blobs) -> str:
+def render(run: Run, blobs: Blobs, truth: Truth | None = None) -> str:
     """Return the page; every text of the run is escaped, and it loads nothing.
+
+    Args:
+        run: what it is about.
+        blobs: of the run.
+        truth: of the run; the page has a section on it where it is known.
 
     Raises:
         LogError: a source that it shows is missing or damaged.
     """
     page = _environment().get_template("report.html")
-    return page.render(style=Markup(_data("report.css")), **_told(run, blobs))  # our own sheet
+    sheet = Markup(_data("report.css"))  # our own
+    return page.render(style=sheet, **_told(run, blobs, truth))
 
 
-def _told(run: Run, blobs: Blobs) -> dict[str, Any]:
+def _told(run: Run, blobs: Blobs, truth: Truth | None) -> dict[str, Any]:
     """Everything that the template names."""
     done = history.jobs(run.records)
     found = branches.rows(run)
@@ -55,6 +71,7 @@ def _told(run: Run, blobs: Blobs) -> dict[str, Any]:
         "trees": found,
         "accepts": branches.accepts(run, blobs, found),
         "use": accounts.device_use(run, done),
+        "wait": waiting.waiting(run),
         "purposes": accounts.PURPOSES,
         "budgets": accounts.budgets(run),
         "fates": accounts.fates(found),
@@ -63,6 +80,9 @@ def _told(run: Run, blobs: Blobs) -> dict[str, Any]:
         "controls": accounts.controls(run),
         "sentinels": accounts.sentinels(run, done),
         "mishaps": accounts.mishaps(run),
+        "truth": truth,
+        "truth_chart": figures.claims(truth, run.kernels) if truth else None,
+        "missed": MISSED,
         "colour": {k: i % charts.N_COLOURS for i, k in enumerate(run.kernels)},
         "dashes": charts.DASHES,
     }
