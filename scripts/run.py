@@ -22,6 +22,7 @@ import structlog
 
 from actors.crew import crew
 from actors.director import POLL_S, Director
+from actors.inbox import Inbox
 from actors.local_mailbox import LocalMailbox
 from actors.mailboxes import Mailbox
 from actors.opening import first_event
@@ -246,7 +247,7 @@ def _drive(
         stack.callback(screen.close)
         stop = stack.enter_context(Stop())
         blobs = KnownBlobs.of(run, records)
-        director = Director(log, blobs, mailbox, watch=screen.watch)
+        director = Director(log, blobs, mailbox, watch=screen.watch, orders=Inbox(run))
         if _campaign(records) is None:
             seed = secrets.token_hex(32)
             director.start(

@@ -7,6 +7,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from events.blobs import Blobs
+from scripts.operated import ordered
 from scripts.plain import visible
 from scripts.reporting import accounts, branches, charts, figures, history, results, wording
 from scripts.reporting.history import Run
@@ -62,6 +63,7 @@ def _told(run: Run, blobs: Blobs) -> dict[str, Any]:
         "facts": accounts.facts(run, found),
         "controls": accounts.controls(run),
         "sentinels": accounts.sentinels(run, done),
+        "orders": ordered(run.records),
         "mishaps": accounts.mishaps(run),
         "colour": {k: i % charts.N_COLOURS for i, k in enumerate(run.kernels)},
         "dashes": charts.DASHES,

@@ -14,12 +14,12 @@ from decisions.policy import FORMER
 from events.errors import FoldError, LogError
 from events.log import read
 from events.pruned import KnownBlobs
-from events.vocabulary import Decision, Mark, Record, Reply, Request
+from events.vocabulary import Decision, Mark, Order, Record, Reply, Request
 from tests.support.eventful import eventful
 
 KINDS = [
     event.model_fields["kind"].default
-    for sort in (Mark, Request, Reply, Decision)
+    for sort in (Mark, Order, Request, Reply, Decision)
     for event in get_args(sort)
 ]
 UNTOUCHED = (
