@@ -66,6 +66,8 @@ def _no_veto(state: State, candidate: CandidateId) -> str | None:
 def _no_budget(state: State, changes: Sequence[LimitChange]) -> str | None:
     if state.closed:
         return f"the search is closed: {state.closed.reason}"
+    if not changes:
+        return "it changes no limit"
     try:
         limits = changed(state.spending.limits, changes)
     except ValidationError as error:

@@ -44,6 +44,10 @@ JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     },
     "run_resumed": {"versions": WORDS, "versions.{}": WORDS, "rules.{}": IDLE},
     "run_interrupted": {"reason": WORDS},
+    "operator_hinted": {"text": "words for agents, repeated in prompts"},
+    "budget_changed": dict.fromkeys(
+        ("changes", "changes[].amount", "changes[].is_relative"), SETTING
+    ),
     "log_repaired": {"offset": "a place in a file that has been written over"},
     "blobs_pruned": {"n_bytes": "the size of files that are gone"},
     "role_replied": {"wall_s": READ},

@@ -12,9 +12,10 @@ from events.vocabulary import (
     OperatorPaused,
     Order,
     OrderId,
+    RunInterrupted,
 )
 
-Plan = Callable[[State], Order | None]
+Plan = Callable[[State], Order | RunInterrupted | None]
 """The next order, once its time has come."""
 
 
@@ -29,7 +30,7 @@ class Operator:
         self._plans = list(plans)
         self.state: Callable[[], State] = State
 
-    def __call__(self) -> Iterator[Order]:
+    def __call__(self) -> Iterator[Order | RunInterrupted]:
         """Iterate over the orders whose time has come; each is over when the next is asked for."""
         while self._plans and (order := self._plans[0](self.state())) is not None:
             yield order
@@ -59,22 +60,27 @@ def go_on(state: State) -> Order | None:
     return None if state.pending else OperatorContinued(order=name(3))
 
 
-def veto(state: State) -> Order | None:
-    """Of the best version of alpha, when it is the second one to be accepted."""
-    accepts = state.tree.branches["alpha"].accepts
-    if len(accepts) < 2:
-        return None
-    return CandidateVetoed(order=name(4), candidate=accepts[-1], reason="it reads past its buffer")
+def veto(number: int) -> Plan:
+    """Of the best version of alpha, when it is this one to be accepted."""
+
+    def plan(state: State) -> Order | None:
+        accepts = state.tree.branches["alpha"].accepts
+        if len(accepts) < number:
+            return None
+        why = "it reads past its buffer"
+        return CandidateVetoed(order=name(4), candidate=accepts[-1], reason=why)
+
+    return plan
 
 
 def spend_more(state: State) -> Order | None:
     """After the veto was followed."""
     changes = (
-        LimitChange(resource="device_s", amount=900.0, is_relative=False),
-        LimitChange(resource="device_s", amount=100.0, is_relative=True),
+        LimitChange(resource="wall_s", amount=900.0, is_relative=False),
+        LimitChange(resource="wall_s", amount=100.0, is_relative=True),
         LimitChange(resource="tokens", amount=5.0, is_relative=False),
     )
     return None if state.tree.vetoes else BudgetChanged(order=name(5), changes=changes)
 
 
-EVERYTHING: tuple[Plan, ...] = (hint, pause, go_on, veto, spend_more)
+EVERYTHING: tuple[Plan, ...] = (hint, pause, go_on, veto(2), spend_more)

@@ -29,7 +29,10 @@ BRIEF = Brief(
 )
 TEXTS = Texts(source="int best;\n", plan="THE PLAN", draft="int draft;")
 TOOLCHAIN = {"cpu": "test cpu", "cc": "gcc 13"}
-SECTIONS = ["# Kernel", "# Toolchain", "# What is known", "# Best version", "# Lessons"]
+SECTIONS = [
+    "# Kernel", "# Toolchain", "# What is known", "# Best version", "# From the operator",
+    "# Lessons",
+]  # fmt: skip
 
 
 def prompt(name: str, texts: Texts = TEXTS, brief: Brief = BRIEF) -> Prompt:
@@ -63,6 +66,7 @@ def test_every_prompt_shows_the_state_in_one_order(name: str) -> None:
         "1.50 times the bound",
         "```\nint best;\n```",
         "Loads stall.",
+        "- h1: Try a table.\n- h4: Not the table # Lessons\n",
         "- c8 (step): Unroll by 4. -> slower (+1.25)\n",
         "- c9 (design): Transpose. -> refused at build: no\n",
     ):
@@ -105,6 +109,7 @@ def test_a_run_that_knows_nothing_yet_still_has_a_prompt() -> None:
     assert "- nothing yet" in text
     assert "- none yet" in text
     assert "as fast as" not in text
+    assert "operator" not in text
     assert "bottleneck, says" not in text
 
 
