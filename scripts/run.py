@@ -103,6 +103,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.say(f"the toolchain has changed since the run last stopped: {', '.join(changed)}")
     run = run or new_folder(campaign.name, Path("runs"))
     options.say(f"run folder: {run}")
+    if before.paused:
+        options.say(f"the run is paused until `kernelwright resume {run}`")
     clock = None
     if isinstance(target, VirtualTarget):
         clock = VirtualClock(before.spending.last_ns or time.time_ns())
@@ -263,6 +265,8 @@ def _drive(
             screen.tick()
             if stop.asked and sys.stderr.isatty():
                 screen.say(STOPPING)
+            if clock and director.state.paused:
+                time.sleep(POLL_S)  # for orders come in real time
             return stop.asked
 
         poll_s = VIRTUAL_POLL_S if clock else POLL_S
