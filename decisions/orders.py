@@ -44,8 +44,8 @@ def refusal(state: State, order: Order | RunInterrupted) -> str | None:
 
 
 def _no_hint(state: State, kernel: str) -> str | None:
-    if kernel not in state.tree.branches:
-        return f"there is no kernel {kernel!r}; there are: {', '.join(state.tree.branches)}"
+    if kernel not in state.desk.kernels:
+        return f"there is no kernel {kernel!r}; there are: {', '.join(state.desk.kernels)}"
     return "the search is closed, so no prompt follows" if state.closed else None
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from events.projections.spending import Amount
 from events.projections.state import State
@@ -43,6 +43,13 @@ class ViolationError(Exception):
         return f"record {self.seq}: {self.rule}: {self.found}"
 
 
+class Duel(NamedTuple):
+    """A candidate and the best version that it was measured against."""
+
+    candidate: CandidateId
+    opponent: CandidateId
+
+
 @dataclass
 class Invariants:
     """Follows a run record by record, with a state of its own that nobody else can touch.
@@ -55,10 +62,8 @@ class Invariants:
     records: list[Record] = field(default_factory=list)
     state: State = field(default_factory=State)
     _screened: set[CandidateId] = field(default_factory=set)
-    _tested: dict[tuple[CandidateId, CandidateId], dict[int, PairsMeasured]] = field(
-        default_factory=dict
-    )
-    """Answers of test jobs by candidate and opponent, then by record."""
+    _tested: dict[Duel, dict[int, PairsMeasured]] = field(default_factory=dict)
+    """Answers of test jobs, then by record."""
     _line: dict[str, list[CandidateId]] = field(default_factory=dict)
     """Per kernel the best versions in order, from the baseline on, without withdrawn ones."""
     _free_ns: int = 0
@@ -169,15 +174,24 @@ class Invariants:
                     self._line[node.kernel] = [candidate]
             case CandidateAccepted() as event:
                 self._supported(record, event)
-            case CandidateWithdrawn(candidate=candidate):
-                line = self._line[self.state.tree.nodes[candidate].kernel]
-                line[:] = [c for c in line if c != candidate]
+            case CandidateWithdrawn() as event:
+                self._withdrawn(event)
             case _:
                 pass
         for kernel, branch in self.state.tree.branches.items():
             if branch.incumbent != (best := self._best(kernel)):
                 found = f"c{branch.incumbent}, not c{best}, of {kernel}"
                 raise ViolationError(record.seq, "one best version per kernel", found)
+
+    def _withdrawn(self, event: CandidateWithdrawn) -> None:
+        """Forget a best version, and old pairs against the one that is the best again."""
+        nodes = self.state.tree.nodes
+        line = self._line[nodes[event.candidate].kernel]
+        line[:] = [candidate for candidate in line if candidate != event.candidate]
+        for duel in [duel for duel in self._tested if duel.opponent == event.incumbent]:
+            node = nodes[duel.candidate]
+            if node.opponent != event.incumbent or not node.pairs:
+                del self._tested[duel]
 
     def _best(self, kernel: str) -> CandidateId | None:
         return self._line[kernel][-1] if kernel in self._line else None
@@ -188,7 +202,7 @@ class Invariants:
             raise ViolationError(record.seq, rule, f"c{event.candidate} never passed screening")
         if event.incumbent != self._best(kernel):
             raise ViolationError(record.seq, rule, f"c{event.incumbent} is not the best version")
-        duel = self._tested.get((event.candidate, event.incumbent), {})
+        duel = self._tested.get(Duel(event.candidate, event.incumbent), {})
         n_pairs = sum(len(measured.pairs) for measured in duel.values())
         if n_pairs != event.n_pairs or not duel or not set(duel) <= set(record.because):
             found = f"{n_pairs} pairs in records {sorted(duel)}, cited {record.because}"
@@ -200,7 +214,7 @@ class Invariants:
     def _measured(self, record: Record, job: MeasurementRequested) -> None:
         self._free_ns = record.time_ns
         if isinstance(record.event, PairsMeasured) and job.purpose == "test":
-            duel = self._tested.setdefault((job.candidate, job.incumbent), {})
+            duel = self._tested.setdefault(Duel(job.candidate, job.incumbent), {})
             duel[record.seq] = record.event
 
     def _paid(

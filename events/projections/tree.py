@@ -86,7 +86,7 @@ class Node:
     scale: tuple[float, float] | None = None
     pairs: tuple[Pair, ...] = ()
     coins_used: int = 0
-    """Coins of answered jobs against `opponent`, void ones included."""
+    """Coins of answered jobs, void ones included; an opponent that comes back finds new ones."""
     failures: int = 0
     """Device jobs that gave no pairs, by any fault."""
     faults: int = 0
@@ -269,8 +269,9 @@ class DesignTree:
         """A job is about to compare a candidate: note the opponent and the scale."""
         node, incumbent = self._changing(event.candidate), event.incumbent
         if node.opponent != incumbent:
-            node.opponent, node.pairs, node.coins_used = incumbent, (), 0
-            node.evidence, node.n_pairs = (), 0
+            node.opponent, node.pairs, node.evidence = incumbent, (), ()
+        if not node.pairs:
+            node.n_pairs = 0
         node.scale, node.failed, node.status = event.scale, None, Status.QUEUED
         branch = self.branches[node.kernel]
         branch.shelved.pop(node.candidate, None)
