@@ -1,11 +1,14 @@
 """The one loop and the one writer: receive, append, fold, decide, send."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+
+import structlog
 
 from actors.commands import command
 from actors.mailboxes import Delivery, Mailbox
 from actors.messages import Command
-from decisions.address import DIRECTOR
+from decisions.address import DIRECTOR, OPERATOR
+from decisions.orders import refusal
 from decisions.plan import decide
 from events.blobs import Blobs
 from events.log import Entry, EventLog
@@ -13,6 +16,7 @@ from events.projections.state import State
 from events.vocabulary import (
     AnyEvent,
     MeasurementRequested,
+    Order,
     Record,
     Reply,
     Request,
@@ -23,6 +27,11 @@ from events.vocabulary import (
 )
 
 POLL_S = 0.2
+Orders = Callable[[], Iterable[Order | RunInterrupted]]
+"""Iterates over the operator's orders that wait, oldest first. One is over, and need not be told
+again, when the next one is asked for: by then it is durable or was refused."""
+
+_log = structlog.get_logger()
 
 
 class Director:
@@ -39,8 +48,10 @@ class Director:
         mailbox: Mailbox,
         *,
         watch: Callable[[Record, State], None] = lambda record, state: None,
+        orders: Orders = lambda: (),
     ) -> None:
-        self._log, self._blobs, self._mailbox, self._watch = log, blobs, mailbox, watch
+        self._log, self._blobs, self._mailbox = log, blobs, mailbox
+        self._watch, self._orders = watch, orders
         self._outbox: list[Command] = []
         self._places: dict[int, int] = {}
         self.state = State()
@@ -71,11 +82,14 @@ class Director:
         self._decide()
 
     def run(self, stop: Callable[[], bool] = lambda: False, poll_s: float = POLL_S) -> State:
-        """Go on until the run is finished, or ``stop`` says to pause at this safe point.
+        """Go on until the run is finished, or an order or ``stop`` ends it at a safe point.
 
-        While no answer comes, ``stop`` is asked every ``poll_s``.
+        While no answer comes, both are asked for every ``poll_s``.
         """
         while not self.state.finished:
+            self._obey()
+            if self.state.interrupted:
+                return self.state
             if stop():
                 self._append(RunInterrupted(reason="stopped by the operator"))
                 return self.state
@@ -84,6 +98,17 @@ class Director:
             if delivery is not None:
                 self._take(delivery)
         return self.state
+
+    def _obey(self) -> None:
+        """Record what the operator has ordered since the last look, and decide what follows."""
+        for order in self._orders():
+            if self.state.interrupted:
+                return
+            if (why := refusal(self.state, order)) is not None:
+                _log.warning("order refused", order=order.order, kind=order.kind, why=why)
+                continue
+            self._append(order, actor=OPERATOR)
+            self._decide()
 
     def _take(self, delivery: Delivery) -> None:
         if delivery.seq not in self.state.pending:

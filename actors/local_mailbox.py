@@ -1,7 +1,8 @@
 """Mailboxes in one process: commands are handled one after the other, oldest first."""
 
 import heapq
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 
 from actors.mailboxes import Delivery, handled
 from actors.messages import Actor, Command
@@ -15,8 +16,10 @@ class LocalMailbox:
     its answers in the order of a run that was never killed.
     """
 
-    def __init__(self, actors: Mapping[str, Actor]) -> None:
-        self._actors = actors
+    def __init__(
+        self, actors: Mapping[str, Actor], wait: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._actors, self._wait = actors, wait
         self._waiting: list[tuple[int, int, Command]] = []
 
     def send(self, command: Command) -> None:
@@ -24,8 +27,9 @@ class LocalMailbox:
         heapq.heappush(self._waiting, (command.place, command.seq, command))
 
     def receive(self, timeout_s: float) -> Delivery | None:
-        """Handle the oldest command; ``timeout_s`` does not matter, since nobody else works."""
+        """Handle the oldest command; without one, none will come while this process waits."""
         if not self._waiting:
+            self._wait(timeout_s)
             return None
         command = heapq.heappop(self._waiting)[2]
         name = address(command.request)

@@ -1,7 +1,7 @@
 """One simulated campaign: it is started, killed and resumed as its seed says, to its end."""
 
 import hashlib
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -21,12 +21,13 @@ from events.campaign import Campaign
 from events.errors import LogError, LogWriteError
 from events.log import Entry, EventLog, batches, read
 from events.projections.state import State
-from events.vocabulary import Record, RunResumed
+from events.vocabulary import Order, Record, RunResumed
 from sim.clock import VirtualClock
 from sim.disk import Killed, Manner, SimulatedDisk
 from sim.faults import DAY_S, Faults, Outage
 from sim.invariants import Invariants, ViolationError
-from sim.rates import FaultKind, Rates
+from sim.orders import Given, given
+from sim.rates import ORDERS, FaultKind, Rates
 from targets.protocol import Target
 
 STALL_S = 7 * DAY_S
@@ -35,7 +36,13 @@ DOWN_S = 30.0
 """From the death of a process to its successor."""
 MAX_OPERATIONS = 40
 """Of the disk, within which a process dies that is not killed at once."""
-NEVER = Outage("pause", inf, 0.0, 0.0)
+NEVER = Outage("stop", inf, 0.0, 0.0)
+STRUCK: Mapping[str, FaultKind] = {
+    "operator_paused": "pause",
+    "operator_hinted": "hint",
+    "candidate_vetoed": "veto",
+}
+"""Which fault a kind of event is."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,7 @@ class Simulation:
         self._next = next(self._outages, NEVER)
         self._killing: Manner = "kill"
         self._stopping: Outage | None = None
+        self._inbox: list[Given] = []
         self._invariants = Invariants()
         self._n_processes = self._n_updates = 0
         self._heard_s = 0.0
@@ -140,7 +148,7 @@ class Simulation:
                 workers=self._campaign.screening.workers,
                 faults=self._faults.of_command,
             )
-            director = Director(log, blobs, self._mailbox, watch=self._hear)
+            director = Director(log, blobs, self._mailbox, watch=self._hear, orders=self._orders)
             if self._invariants.state.start is None:
                 seed = hashlib.sha256(f"secret of {self._seed}".encode()).hexdigest()
                 director.start(
@@ -154,7 +162,14 @@ class Simulation:
 
     def _hear(self, record: Record, state: State) -> None:
         self._heard_s = self._now()
+        if kind := STRUCK.get(record.event.kind):
+            self._faults.n_struck[kind] += 1
         self._invariants.follow(record, state)
+
+    def _orders(self) -> Iterator[Order]:
+        for due in [due for due in self._inbox if due.at_s <= self._now()]:
+            yield due.order
+            self._inbox.remove(due)
 
     def _stops(self) -> bool:
         if self._now() - self._heard_s > STALL_S:
@@ -182,9 +197,11 @@ class Simulation:
                 self._fill(outage)
             case "kill" | "torn" | "power":
                 self._kill(outage.kind, (2 * outage.share - 1) * MAX_OPERATIONS)
-            case "update" | "pause":
+            case "update" | "stop":
                 self._n_updates += outage.kind == "update"
                 self._stopping = outage
+            case _:
+                self._order(outage)
 
     def _catch_up(self) -> None:
         """Outages while no process lived: a kill hits the next one as it starts, a disk is full."""
@@ -194,8 +211,14 @@ class Simulation:
                     self._fill(outage)
                 case "kill" | "torn" | "power" as manner:
                     self._kill(manner, outage.share * MAX_OPERATIONS)
+                case kind if kind in ORDERS:
+                    self._order(outage)
                 case _:
                     pass
+
+    def _order(self, outage: Outage) -> None:
+        """Put orders where they outlive the process."""
+        self._inbox += given(outage, self._invariants.state)
 
     def _kill(self, manner: Manner, n_operations: float) -> None:
         self._killing = manner

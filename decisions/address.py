@@ -12,7 +12,7 @@ from events.vocabulary import (
 DIRECTOR = "director"
 """Writes everything but replies."""
 OPERATOR = "operator"
-"""Writes what a command does to a run that nobody drives."""
+"""Gives orders, and writes what a command does to a run that nobody drives."""
 
 
 def address(request: Request) -> str:

@@ -22,6 +22,7 @@ from events.vocabulary import (
     BlobsPruned,
     BoundMeasured,
     LogRepaired,
+    Order,
     PairsMeasured,
     Record,
     Reply,
@@ -138,10 +139,10 @@ class Course:
             yield f"rests on records {due.because}, not on {record.because}"
 
     def _waited(self, record: Record) -> Iterator[str]:
-        """Nobody waits for a reply, or stops, while a decision is due."""
+        """Nobody waits for a reply, hears an order, or stops, while a decision is due."""
         event = record.event
         is_resumed = isinstance(event, RequestLost) and event.by == "resume"
-        if is_resumed or not isinstance(event, Reply | RunInterrupted):
+        if is_resumed or not isinstance(event, Reply | Order | RunInterrupted):
             return
         if (due := decide(self.state, self.policy.rules)) is not None:
             yield f"a decision is missing before it: {due.event.kind}"
@@ -165,7 +166,7 @@ class Course:
     def _evidence(self, record: Record) -> Iterator[str]:
         event = record.event
         request = self.state.pending.get(record.because[0]) if record.because else None
-        if request is not None:
+        if request is not None or isinstance(event, Order):
             evidence = Evidence(event, request, self.state, self.blob)
             for reading in self.policy.readings:
                 if event.kind in reading.kinds:

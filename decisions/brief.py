@@ -37,6 +37,8 @@ class Brief:
     """The analyst's words on this incumbent; "" before there are any."""
     facts: tuple[tuple[str, str], ...]
     """``(fact id, claim)``; the ids are what a reply cites."""
+    hints: tuple[tuple[str, str], ...]
+    """``(hint id, text)`` from the operator; ids as of facts."""
     lessons: tuple[Lesson, ...]
     tried: tuple[str, ...]
     """Catalogue moves already proposed."""
@@ -54,7 +56,8 @@ def brief(state: State, turn: TurnAssigned) -> Brief:
     """Put together what the role of ``turn`` may know."""
     start, tree, ledger = state.begun, state.tree, state.ledger.of(turn.kernel)
     parent = tree.nodes[turn.parent]
-    analysis = state.desk.of(turn.kernel).analyses.get(turn.parent)
+    desk = state.desk.of(turn.kernel)
+    analysis = desk.analyses.get(turn.parent)
     return Brief(
         kernel=turn.kernel,
         task=start.cards[turn.kernel].task,
@@ -64,6 +67,7 @@ def brief(state: State, turn: TurnAssigned) -> Brief:
         time_over_bound=ledger.time_over_bound if ledger.bound_of == turn.parent else None,
         bottleneck=f"{analysis.bottleneck} {analysis.advice}".strip() if analysis else "",
         facts=_facts(state, turn.kernel),
+        hints=tuple((f"h{n}", text) for n, text in desk.hints.items()),
         lessons=_lessons(state, turn.kernel),
         tried=_tried(state, turn),
         model=start.campaign.models.of(turn.role),

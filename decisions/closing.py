@@ -39,7 +39,7 @@ def _broken(state: State) -> str | None:
 
 
 def _spent(state: State) -> str | None:
-    budget = state.begun.campaign.budget
+    budget = state.spending.limits
     kept = final_s(state)
     if budget.wall_s is not None and state.spending.wall_s + kept >= budget.wall_s:
         return "budget: wall_s"

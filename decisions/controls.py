@@ -3,6 +3,7 @@
 from decisions import acceptance
 from decisions.capital import Scale, scale
 from decisions.due import Due
+from decisions.vetoes import concerns
 from events.projections.state import State, work_id
 from events.projections.tree import Node, Status
 from events.vocabulary import (
@@ -23,19 +24,20 @@ MAX_CONTROL_FAILURES = 20
 def reissue(state: State) -> Due | None:
     """Issue lost work again, and give it up when its actor was lost with it too often.
 
-    A device job that is issued again is the same, with the same coins, because nobody has seen a
-    reading of the lost one; one that is given up counts as a failed job.
+    So is work on a vetoed candidate. A device job that is issued again is the same, with the same
+    coins, because nobody has seen a reading of the lost one; one that is given up counts as failed.
     """
     for seq, request in state.lost.items():
         n_losses = state.losses.get(work_id(request), 0)
-        if n_losses < MAX_LOSSES:
+        vetoed = next((c for c in state.tree.vetoes if concerns(request, c)), None)
+        if vetoed is None and n_losses < MAX_LOSSES:
             return Due(request, (seq,))
         abandoned = WorkAbandoned(
             work=work_id(request),
             candidate=request.candidate if isinstance(request, ScreeningRequested) else None,
             turn=request.turn if isinstance(request, TurnAssigned) else None,
             job=request.job if isinstance(request, MeasurementRequested) else None,
-            reason=f"lost with its actor {n_losses} times",
+            reason=f"c{vetoed} is vetoed" if vetoed else f"lost with its actor {n_losses} times",
         )
         return Due(abandoned, (seq,))
     return None

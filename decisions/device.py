@@ -143,7 +143,7 @@ def _pairs_job(
     if purpose in ("test", "canary") and known is None:
         fresh = kernel_scale(state, incumbent.kernel)
         known = (fresh.pair, fresh.slot)
-    start = candidate.coins_used if same else 0
+    start = candidate.coins_used
     if purpose in ("noise", "sentinel"):
         start = state.ledger.of(incumbent.kernel).aa_coins
     job = request_pairs(

@@ -1,14 +1,15 @@
-"""Readings: what actors read from raw evidence, read again from the same blobs.
+"""Readings: what actors read from raw evidence, read again; and whether orders could be obeyed.
 
 Like the rules of `decisions.plan` they have versions, which a run records.
 """
 
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from decisions import claims, replies, samples
 from decisions.examination import contradictions
+from decisions.orders import refusal
 from events.campaign import Model
 from events.projections.state import State
 from events.vocabulary import (
@@ -23,6 +24,7 @@ from events.vocabulary import (
     LearningRequested,
     MeasurementRequested,
     Nothing,
+    Order,
     Outcome,
     PairsMeasured,
     RebaseRequested,
@@ -43,12 +45,13 @@ LIMIT = 1.0
 
 
 class Evidence(NamedTuple):
-    """A reply and what it was read from."""
+    """A reply or an order, and what it was read from."""
 
     event: AnyEvent
-    request: Request
+    request: Request | None
+    """None for an order."""
     state: State
-    """Before the reply."""
+    """Before the event."""
     blob: ReadBlob
 
     def text(self, sha: Sha | None) -> str:
@@ -57,7 +60,7 @@ class Evidence(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How replies of some kinds are read. Whoever changes that gives it a new version."""
+    """How events of some kinds are read. Whoever changes that gives it a new version."""
 
     name: str
     version: int
@@ -229,9 +232,16 @@ def _is_rule(event: FactLearned, request: LearningRequested, diagnostics: str) -
     return event.claim.startswith("A build failed") and f" with: {said} (no rule: " in event.claim
 
 
+def _orders(evidence: Evidence) -> Iterator[str]:
+    if isinstance(evidence.event, Order) and (why := refusal(evidence.state, evidence.event)):
+        yield f"it cannot be obeyed: {why}"
+
+
+ORDER_KINDS = tuple(order.model_fields["kind"].default for order in get_args(Order))
 READINGS = (
     Reading("replies", 1, ("role_replied", "turn_failed", "edits_reapplied"), _replies),
     Reading("samples", 1, ("pairs_measured", "bound_measured"), _samples),
     Reading("examination", 1, ("candidate_examined",), _examination),
     Reading("facts", 1, ("fact_learned",), _facts),
+    Reading("orders", 1, ORDER_KINDS, _orders),
 )

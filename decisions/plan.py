@@ -18,6 +18,7 @@ from decisions import (
     screening,
     turns,
     verdicts,
+    vetoes,
 )
 from decisions.due import Due
 from events.projections.state import State
@@ -47,6 +48,7 @@ def digest(state: State) -> Due | None:
 VERDICTS = ("candidate_accepted", "candidate_rejected", "candidate_shelved")
 RULES = (
     Rule("digest", 1, ("state_digested",), digest),
+    Rule("vetoes.withdraw", 1, ("candidate_withdrawn",), vetoes.withdraw),
     Rule("controls.reissue", 1, (*REQUEST_KINDS, "work_abandoned"), controls.reissue),
     Rule("controls.check", 1, ("harness_checked",), controls.check),
     Rule("opening.propose", 1, ("candidate_proposed",), opening.propose),
@@ -86,8 +88,14 @@ def decide(state: State, rules: Sequence[Rule] = RULES) -> Due | None:
 
 
 def first_answer(state: State, rules: Sequence[Rule]) -> Answered | None:
-    """The first of ``rules`` that has an answer now, with its answer."""
+    """The first of ``rules`` that has an answer now, with its answer.
+
+    A paused run waits where it would request work, except to issue again what was under way.
+    """
     if state.start is None or state.finished or state.interrupted:
         return None
     answers = (Answered(rule, due) for rule in rules if (due := rule.answer(state)) is not None)
-    return next(answers, None)
+    first = next(answers, None)
+    if state.paused and first and isinstance(first.due.event, Request):
+        return first if any(seq in state.lost for seq in first.due.because) else None
+    return first

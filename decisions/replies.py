@@ -217,9 +217,9 @@ def _cites(part: _Part | None) -> tuple[str, ...]:
     if len(ids) > MAX_CITES:
         raise _BadReplyError(f"<cites> has {len(ids)} ids; name at most {MAX_CITES}")
     for cited in ids:
-        if not re.fullmatch(r"f[0-9]{1,9}", cited):
+        if not re.fullmatch(r"[fh][0-9]{1,9}", cited):
             raise _BadReplyError(
-                f"<cites> has {cited[:40]!r}; list fact ids such as f3, f7, or leave the tag out"
+                f"<cites> has {cited[:40]!r}; list ids such as f3 or h1, or leave the tag out"
             )
     return ids
 

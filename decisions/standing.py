@@ -6,6 +6,7 @@ from decisions.address import DIRECTOR, OPERATOR, address
 from decisions.claims import toolchain_digest
 from events.projections.state import State, work_id
 from events.vocabulary import (
+    AnyEvent,
     BlobsPruned,
     BoundMeasured,
     CandidateExamined,
@@ -15,6 +16,7 @@ from events.vocabulary import (
     LearningRequested,
     LogRepaired,
     MeasurementRequested,
+    Order,
     PairsMeasured,
     RebaseRequested,
     Record,
@@ -46,12 +48,12 @@ def misplaced(state: State, record: Record) -> Iterator[str]:
     event = record.event
     if isinstance(event, Reply):
         yield from _reply(state, record)
-    elif record.actor not in ((DIRECTOR, OPERATOR) if isinstance(event, OPERATED) else (DIRECTOR,)):
+    elif record.actor not in _writers(event):
         yield f"it is not for {record.actor} to write"
     if isinstance(event, RunStarted) != (state.start is None) and not isinstance(event, OPERATED):
         yield "a run has one first event, before all others"
-    if record.because and isinstance(event, MARKS):
-        yield "a mark answers nothing"
+    if record.because and isinstance(event, (*MARKS, Order)):
+        yield "a mark or an order answers nothing"
     if isinstance(event, MeasurementRequested | TurnAssigned):
         yield from _overdrawn(state, record, event.reserved)
     if state.finished and not isinstance(event, OPERATED):
@@ -59,6 +61,14 @@ def misplaced(state: State, record: Record) -> Iterator[str]:
     if state.interrupted and not isinstance(event, (RunResumed, *OPERATED)):
         yield "the run had stopped and was not resumed"
     yield from _forgotten(state, record)
+
+
+def _writers(event: AnyEvent) -> tuple[str, ...]:
+    """Who may write an event that is no reply."""
+    if isinstance(event, OPERATED):
+        return (DIRECTOR, OPERATOR)
+    is_order = isinstance(event, Order) or (isinstance(event, RunInterrupted) and event.order)
+    return (OPERATOR,) if is_order else (DIRECTOR,)
 
 
 def _forgotten(state: State, record: Record) -> Iterator[str]:
@@ -143,14 +153,14 @@ def _figures(state: State, record: Record) -> Iterator[str]:
 
 
 def _overdrawn(state: State, record: Record, reserved: Spend) -> Iterator[str]:
-    """What is settled and reserved stays within the campaign's limits.
+    """What is settled and reserved stays within the limits.
 
     Work that was lost and is issued again keeps its place, and the final pairs are taken from what
     the closing of the search has kept for them.
     """
     if state.start is None or state.closed or any(seq in state.lost for seq in record.because):
         return
-    budget, committed = state.start.campaign.budget, state.spending.committed
+    budget, committed = state.spending.limits, state.spending.committed
     for name, amount in reserved.model_dump().items():
         limit, before = getattr(budget, name), getattr(committed, name)
         if limit is not None and amount and before + amount > limit:

@@ -195,8 +195,7 @@ def wanted(state: State, kernel: str) -> Task | None:
 
 def cannot_ask(state: State, task: Task) -> str | None:
     """Why a budget forbids one more turn of ``task``, or None."""
-    budget = state.begun.campaign.budget
-    committed = state.spending.committed
+    budget, committed = state.spending.limits, state.spending.committed
     cost = reservation(state, task)
     for name in ("model_calls", "tokens", "cost_usd"):
         limit, price = getattr(budget, name), getattr(cost, name)

@@ -162,12 +162,11 @@ def _next_price(state: State, node: Node) -> float:
 
 def share(state: State) -> float:
     """Measurements that a candidate may cost: those left over the candidates still expected."""
-    campaign = state.begun.campaign
-    spent = state.spending.settled.device_s
-    if campaign.budget.device_s is None or not state.ledger.candidate_pairs or not spent:
+    limit_s, spent = state.spending.limits.device_s, state.spending.settled.device_s
+    if limit_s is None or not state.ledger.candidate_pairs or not spent:
         return DEFAULT_SHARE
     n_open = sum(len(branch.open) for branch in state.tree.branches.values())
-    n_left = campaign.search.max_candidates - state.tree.n_search + n_open
+    n_left = state.begun.campaign.search.max_candidates - state.tree.n_search + n_open
     per_measurement_s = spent / (RUNS_PER_PAIR * state.ledger.candidate_pairs)
-    left_s = max(0.0, campaign.budget.device_s - spent)
+    left_s = max(0.0, limit_s - spent)
     return max(1.0, allowance(left_s / per_measurement_s, n_left))

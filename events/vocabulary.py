@@ -1,10 +1,11 @@
 """Everything that can happen in a run: the closed set of event kinds.
 
-Four sorts, told apart by who writes them and what follows:
+Five sorts, told apart by who writes them and what follows:
 
 - *requests* (director) start work; each is sent to exactly one actor and has exactly one reply;
 - *replies* (actors, or the mailbox for a lost one) carry raw evidence;
 - *decisions* (director) follow from the state before them alone; ``audit`` re-derives each;
+- *orders* (operator) are what people want of a run that goes on; nothing derives them;
 - *marks* (director) frame the run: started, resumed, stopped, repaired, pruned.
 
 Large values (sources, prompts, replies, diagnostics, raw samples) are blobs, named by `Sha`.
@@ -29,6 +30,12 @@ BlobKind = Literal[
 ]  # fmt: skip
 """What a blob is to the event that names it first."""
 Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "final"]
+Resource = Literal["wall_s", "device_s", "model_calls", "tokens", "cost_usd"]
+"""What a budget limits."""
+OrderId = Annotated[str, Field(pattern=r"^[0-9]{20}-[0-9a-f]{8}$")]
+"""Name of an order, drawn by who gave it: one that comes twice is obeyed once."""
+Words = Annotated[str, Field(min_length=1, max_length=400)]
+"""What a person says, short enough for a prompt."""
 
 
 class Value(BaseModel):
@@ -99,6 +106,8 @@ class RunInterrupted(Value):
 
     kind: Literal["run_interrupted"] = "run_interrupted"
     reason: str
+    order: OrderId | None = None
+    """None if the process itself was told, by a signal."""
 
 
 class LogRepaired(Value):
@@ -121,6 +130,58 @@ class BlobsPruned(Value):
     """That they took in the run folder, compressed."""
     list: Sha
     """Their names, one a line."""
+
+
+# ---- orders --------------------------------------------------------------------------------
+
+
+class OperatorPaused(Value):
+    """Order: no new work until the run is told to go on; what is under way is finished."""
+
+    kind: Literal["operator_paused"] = "operator_paused"
+    order: OrderId
+
+
+class OperatorContinued(Value):
+    """Order: a paused run goes on."""
+
+    kind: Literal["operator_continued"] = "operator_continued"
+    order: OrderId
+
+
+class OperatorHinted(Value):
+    """Order: the next prompts of a kernel say this. Hints are numbered from 1 in their order."""
+
+    kind: Literal["operator_hinted"] = "operator_hinted"
+    order: OrderId
+    kernel: str
+    text: Words
+
+
+class CandidateVetoed(Value):
+    """Order: a candidate is out, whatever it measures; `CandidateWithdrawn` follows."""
+
+    kind: Literal["candidate_vetoed"] = "candidate_vetoed"
+    order: OrderId
+    candidate: CandidateId
+    reason: Words
+
+
+class LimitChange(Value):
+    """A new limit of a budget."""
+
+    resource: Resource
+    amount: float
+    is_relative: bool
+    """Whether the amount is added to the limit so far."""
+
+
+class BudgetChanged(Value):
+    """Order: from here on the run has other limits."""
+
+    kind: Literal["budget_changed"] = "budget_changed"
+    order: OrderId
+    changes: tuple[LimitChange, ...]
 
 
 # ---- roles ---------------------------------------------------------------------------------
@@ -522,6 +583,16 @@ class CandidateShelved(Value):
     reason: str
 
 
+class CandidateWithdrawn(Value):
+    """Decision: a vetoed candidate is closed; measurements against it are void."""
+
+    kind: Literal["candidate_withdrawn"] = "candidate_withdrawn"
+    candidate: CandidateId
+    incumbent: CandidateId | None
+    """The version before it, which is the best one again; None if the vetoed one was not it."""
+    reason: str
+
+
 class HarnessChecked(Value):
     """Decision: what a control says of the harness (canaries, sentinel)."""
 
@@ -631,16 +702,18 @@ Decision = (
     | CandidateAccepted
     | CandidateRejected
     | CandidateShelved
+    | CandidateWithdrawn
     | HarnessChecked
     | StateDigested
     | KernelFinished
     | SearchClosed
     | RunFinished
 )
+Order = OperatorPaused | OperatorContinued | OperatorHinted | CandidateVetoed | BudgetChanged
 Mark = RunStarted | RunResumed | RunInterrupted | LogRepaired | BlobsPruned
 
 # The discriminator makes validation one keyed lookup instead of a try of every model.
-AnyEvent = Annotated[Mark | Request | Reply | Decision, Field(discriminator="kind")]
+AnyEvent = Annotated[Mark | Order | Request | Reply | Decision, Field(discriminator="kind")]
 
 
 class Record(NamedTuple):

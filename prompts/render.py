@@ -17,7 +17,7 @@ TEMPLATES = (
     "optimizer_step",
     "reviewer_review",
 )
-_PARTS = ("_known", "_history", "_proposal", "_repair")
+_PARTS = ("_known", "_hints", "_history", "_proposal", "_repair")
 _LINE = 400
 _BEGINNING = 40_000
 """Characters of an unusable reply that its author is shown again; it may be a megabyte long."""
@@ -77,6 +77,10 @@ class Told(Protocol):
     @property
     def facts(self) -> Sequence[tuple[str, str]]:
         """Fact ids and claims."""
+
+    @property
+    def hints(self) -> Sequence[tuple[str, str]]:
+        """Hint ids and what the operator said."""
 
     @property
     def lessons(self) -> Sequence[LessonTold]:

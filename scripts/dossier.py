@@ -16,6 +16,7 @@ from events.vocabulary import (
     CandidateRejected,
     CandidateScreened,
     CandidateShelved,
+    CandidateWithdrawn,
     MeasurementRequested,
     PairsMeasured,
     Record,
@@ -64,7 +65,12 @@ def trails(records: Sequence[Record]) -> dict[CandidateId, Trail]:
                 found[candidate].examined = record
             case CandidateScreened(candidate=candidate):
                 found[candidate].screened = record
-            case CandidateAccepted() | CandidateRejected() | CandidateShelved() as event:
+            case (
+                CandidateAccepted()
+                | CandidateRejected()
+                | CandidateShelved()
+                | CandidateWithdrawn() as event
+            ):
                 found[event.candidate].verdicts.append(record)
             case MeasurementRequested() as event:
                 requests[record.seq] = event
@@ -127,6 +133,9 @@ def _knowledge(trail: Trail, state: State) -> Iterator[str]:
     if event.rebased_from is not None:
         yield f"rebased     from c{event.rebased_from}"
     for cite in event.cites:
+        if cite.startswith("h"):
+            yield f"cites       {cite}: a hint of the operator; `kernelwright tree RUN` has it"
+            continue
         number = cite.removeprefix("f")
         fact = state.knowledge.facts.get(int(number)) if number.isdigit() else None
         yield f"cites       {cite}: {fact.claim if fact else 'no such fact'}"
@@ -175,6 +184,9 @@ def _pairs(trail: Trail, state: State) -> Iterator[str]:
 
 def _verdict(record: Record) -> str:
     event = record.event
+    if isinstance(event, CandidateWithdrawn):
+        again = "" if event.incumbent is None else f"; c{event.incumbent} is the best again"
+        return f"withdrawn: {event.reason}{again}"
     if not isinstance(event, CandidateAccepted | CandidateRejected | CandidateShelved):
         raise TypeError(f"{event.kind} is no verdict")
     interval = "" if event.low is None else f" [{event.low:+.2f}, {event.high:+.2f}] log-percent"

@@ -16,6 +16,12 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "check this machine, and say what to do about what is missing",
     "log": "verify, read, follow, prune and convert the record of a run",
     "export": "write the best kernels of a run to files",
+    "pause": "let a run finish what is under way and wait",
+    "resume": "let a paused run go on",
+    "stop": "stop a run at its next safe point",
+    "hint": "say something about a kernel to the next prompts of a run",
+    "veto": "take a candidate out of a run",
+    "budget": "change what a run may spend from here on",
     "simulate": "run campaigns in virtual time, with faults, and check what must hold",
 }
 """Each is a module of this package with ``main(argv) -> int``."""

@@ -16,9 +16,11 @@ from events.projections.state import State
 from events.projections.tree import Node, Status
 from events.vocabulary import (
     CandidateAccepted,
+    CandidateWithdrawn,
     HarnessChecked,
     KernelFinished,
     LogRepaired,
+    Order,
     Record,
     RequestLost,
     RunFinished,
@@ -29,6 +31,7 @@ from events.vocabulary import (
     TurnFailed,
     WorkAbandoned,
 )
+from scripts.operated import worded
 from scripts.plain import one_line
 from scripts.records.lines import as_json
 
@@ -37,10 +40,11 @@ HEARTBEAT_S = 15.0
 UNKNOWN = 1000.0
 """Speed-ups from here on are the end of what a test looked at, not an estimate."""
 NOTEWORTHY = frozenset({
-    "run_resumed", "run_interrupted", "log_repaired", "turn_failed", "turn_dropped",
+    "run_resumed", "run_interrupted", "operator_paused", "operator_continued", "operator_hinted",
+    "candidate_vetoed", "budget_changed", "log_repaired", "turn_failed", "turn_dropped",
     "candidate_proposed", "candidate_screened", "candidate_accepted", "candidate_rejected",
-    "candidate_shelved", "harness_checked", "job_failed", "request_lost", "work_abandoned",
-    "fact_learned", "kernel_finished", "search_closed", "run_finished",
+    "candidate_shelved", "candidate_withdrawn", "harness_checked", "job_failed", "request_lost",
+    "work_abandoned", "fact_learned", "kernel_finished", "search_closed", "run_finished",
 })  # fmt: skip
 """Kinds of events that ``--json`` prints; the first event, with the secret seed, is not one."""
 
@@ -212,7 +216,8 @@ class Panel:
 
 def news(record: Record, state: State) -> str | None:
     """One line about a record that a person should hear of, else None."""
-    text = _event(record, state)
+    event = record.event
+    text = " ".join(worded(event)) if isinstance(event, Order) else _event(record, state)
     return None if text is None else one_line(text)
 
 
@@ -232,6 +237,9 @@ def _event(record: Record, state: State) -> str | None:
             return f"the search closes: {reason}"
         case HarnessChecked(passed=False) as event:
             return f"{event.kernel}: control {event.control} FAILED: {event.reason}"
+        case CandidateWithdrawn(candidate=candidate, incumbent=best, reason=reason):
+            again = "" if best is None else f"; c{best} is the best version again"
+            return f"{state.tree.nodes[candidate].kernel}: c{candidate} is {reason}{again}"
         case _:
             return _mishap(record)
 
@@ -279,6 +287,8 @@ def hms(seconds: float) -> str:
 def job(state: State) -> str:
     """What the device does now."""
     running = state.ledger.running
+    if state.paused and not state.pending:
+        return "paused by the operator"
     if running is None:
         screened = (r for r in state.pending.values() if isinstance(r, ScreeningRequested))
         busy = [f"c{request.candidate}" for request in screened]
@@ -299,7 +309,7 @@ def usage(state: State, since_s: float = 0.0) -> str:
         f"device busy {min(busy, 1.0):.0%}",
     ]
     for name, amount in {"wall_s": wall, **asdict(spent)}.items():
-        limit = getattr(campaign.budget, name)
+        limit = getattr(state.spending.limits, name)
         if limit is not None:
             places = 2 if name == "cost_usd" else 0
             parts.append(f"{name} {amount:.{places}f}/{limit:.{places}f}")

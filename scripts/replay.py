@@ -135,6 +135,8 @@ def _status(state: State) -> str:
         return f"finished: {state.finished.reason}"
     if state.interrupted:
         return "stopped by the operator"
+    if state.paused:
+        return "paused by the operator"
     return "unfinished"
 
 

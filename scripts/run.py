@@ -22,6 +22,7 @@ import structlog
 
 from actors.crew import crew
 from actors.director import POLL_S, Director
+from actors.inbox import Inbox
 from actors.local_mailbox import LocalMailbox
 from actors.mailboxes import Mailbox
 from actors.opening import first_event
@@ -102,6 +103,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.say(f"the toolchain has changed since the run last stopped: {', '.join(changed)}")
     run = run or new_folder(campaign.name, Path("runs"))
     options.say(f"run folder: {run}")
+    if before.paused:
+        options.say(f"the run is paused until `kernelwright resume {run}`")
     clock = None
     if isinstance(target, VirtualTarget):
         clock = VirtualClock(before.spending.last_ns or time.time_ns())
@@ -247,7 +250,7 @@ def _drive(
         stop = stack.enter_context(Stop())
         blobs = KnownBlobs.of(run, records)
         blobs.fence(log.check)
-        director = Director(log, blobs, mailbox, watch=screen.watch)
+        director = Director(log, blobs, mailbox, watch=screen.watch, orders=Inbox(run))
         if _campaign(records) is None:
             seed = secrets.token_hex(32)
             director.start(
@@ -263,6 +266,8 @@ def _drive(
             screen.tick()
             if stop.asked and sys.stderr.isatty():
                 screen.say(STOPPING)
+            if clock and director.state.paused:
+                time.sleep(POLL_S)  # for orders come in real time
             return stop.asked
 
         poll_s = VIRTUAL_POLL_S if clock else POLL_S

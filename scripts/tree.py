@@ -15,6 +15,7 @@ from decisions.posterior import WIDEST
 from events.projections.state import replay
 from events.projections.tree import DesignTree, Node, Status
 from events.vocabulary import CandidateId
+from scripts.operated import ordered
 from scripts.plain import one_line
 from scripts.progress import times
 from scripts.runs import UsageError, recorded, without_traceback
@@ -24,6 +25,7 @@ STYLES = {
     Status.REJECTED: "red",
     Status.REFUSED: "dim",
     Status.SHELVED: "yellow",
+    Status.VETOED: "red",
 }
 MAX_WORDS = 60
 """Characters of a hypothesis or a reason that a line has room for."""
@@ -36,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the tree of one kernel or of all; return 0."""
     args = _parser().parse_args(argv)
     records, _ = recorded(args.run)
-    tree = replay(records).tree
+    tree, orders = replay(records).tree, ordered(records)
     kernels = _kernels(tree, args.kernel)
     if args.as_json:
         print(json.dumps({kernel: _table(tree, kernel) for kernel in kernels}))
@@ -44,6 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console() if sys.stdout.isatty() else None
     for kernel in kernels:
         show(tree, kernel, console)
+    for order in orders:
+        if order.kernel in (None, *kernels):
+            told = f"{order.what} {order.detail} {order.outcome}"
+            _print(console, f"record {order.seq}: {one_line(told)}", "cyan")
     return 0
 
 
@@ -102,7 +108,8 @@ def line(tree: DesignTree, node: Node) -> str:
     parts = [f"c{node.candidate}{parent}", _best(tree, node), str(node.form), str(node.status)]
     if node.effect is not None:
         parts.append(_effect(node))
-    why = node.reason if node.status in (Status.REFUSED, Status.SHELVED) else node.hypothesis
+    told = node.status in (Status.REFUSED, Status.SHELVED, Status.VETOED)
+    why = node.reason if told else node.hypothesis
     return "  ".join(filter(None, [*parts, _short(node.move), _short(why)]))
 
 

@@ -29,7 +29,7 @@ class Outage(NamedTuple):
     """Since the start."""
     for_s: float
     share: float
-    """Evenly drawn from 0 to 1: where within what is under way it strikes."""
+    """Evenly drawn from 0 to 1: where within what is under way it strikes, or whom."""
 
 
 class Faults:

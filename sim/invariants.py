@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from events.projections.spending import Amount
 from events.projections.state import State
@@ -11,6 +11,7 @@ from events.vocabulary import (
     CandidateAccepted,
     CandidateId,
     CandidateScreened,
+    CandidateWithdrawn,
     Decision,
     JobFailed,
     MeasurementRequested,
@@ -42,6 +43,13 @@ class ViolationError(Exception):
         return f"record {self.seq}: {self.rule}: {self.found}"
 
 
+class Duel(NamedTuple):
+    """A candidate and the best version that it was measured against."""
+
+    candidate: CandidateId
+    opponent: CandidateId
+
+
 @dataclass
 class Invariants:
     """Follows a run record by record, with a state of its own that nobody else can touch.
@@ -54,11 +62,10 @@ class Invariants:
     records: list[Record] = field(default_factory=list)
     state: State = field(default_factory=State)
     _screened: set[CandidateId] = field(default_factory=set)
-    _tested: dict[tuple[CandidateId, CandidateId], dict[int, PairsMeasured]] = field(
-        default_factory=dict
-    )
-    """Answers of test jobs by candidate and opponent, then by record."""
-    _best: dict[str, CandidateId] = field(default_factory=dict)
+    _tested: dict[Duel, dict[int, PairsMeasured]] = field(default_factory=dict)
+    """Answers of test jobs, then by record."""
+    _line: dict[str, list[CandidateId]] = field(default_factory=dict)
+    """Per kernel the best versions in order, from the baseline on, without withdrawn ones."""
     _free_ns: int = 0
     """When the last device job was over."""
     _token: int = 0
@@ -164,42 +171,57 @@ class Invariants:
                 self._screened.add(candidate)
                 node = self.state.tree.nodes[candidate]
                 if node.form == "baseline":
-                    self._best[node.kernel] = candidate
+                    self._line[node.kernel] = [candidate]
             case CandidateAccepted() as event:
                 self._supported(record, event)
+            case CandidateWithdrawn() as event:
+                self._withdrawn(event)
             case _:
                 pass
         for kernel, branch in self.state.tree.branches.items():
-            if branch.incumbent != self._best.get(kernel):
-                found = f"c{branch.incumbent}, not c{self._best.get(kernel)}, of {kernel}"
+            if branch.incumbent != (best := self._best(kernel)):
+                found = f"c{branch.incumbent}, not c{best}, of {kernel}"
                 raise ViolationError(record.seq, "one best version per kernel", found)
+
+    def _withdrawn(self, event: CandidateWithdrawn) -> None:
+        """Forget a best version, and old pairs against the one that is the best again."""
+        nodes = self.state.tree.nodes
+        line = self._line[nodes[event.candidate].kernel]
+        line[:] = [candidate for candidate in line if candidate != event.candidate]
+        for duel in [duel for duel in self._tested if duel.opponent == event.incumbent]:
+            node = nodes[duel.candidate]
+            if node.opponent != event.incumbent or not node.pairs:
+                del self._tested[duel]
+
+    def _best(self, kernel: str) -> CandidateId | None:
+        return self._line[kernel][-1] if kernel in self._line else None
 
     def _supported(self, record: Record, event: CandidateAccepted) -> None:
         rule, kernel = "no accept without evidence", self.state.tree.nodes[event.candidate].kernel
         if event.candidate not in self._screened:
             raise ViolationError(record.seq, rule, f"c{event.candidate} never passed screening")
-        if event.incumbent != self._best.get(kernel):
+        if event.incumbent != self._best(kernel):
             raise ViolationError(record.seq, rule, f"c{event.incumbent} is not the best version")
-        duel = self._tested.get((event.candidate, event.incumbent), {})
+        duel = self._tested.get(Duel(event.candidate, event.incumbent), {})
         n_pairs = sum(len(measured.pairs) for measured in duel.values())
         if n_pairs != event.n_pairs or not duel or not set(duel) <= set(record.because):
             found = f"{n_pairs} pairs in records {sorted(duel)}, cited {record.because}"
             raise ViolationError(record.seq, rule, found)
         if any(measured.candidate_margin > 1.0 for measured in duel.values()):
             raise ViolationError(record.seq, rule, "its outputs were wrong on the device")
-        self._best[kernel] = event.candidate
+        self._line[kernel].append(event.candidate)
 
     def _measured(self, record: Record, job: MeasurementRequested) -> None:
         self._free_ns = record.time_ns
         if isinstance(record.event, PairsMeasured) and job.purpose == "test":
-            duel = self._tested.setdefault((job.candidate, job.incumbent), {})
+            duel = self._tested.setdefault(Duel(job.candidate, job.incumbent), {})
             duel[record.seq] = record.event
 
     def _paid(
         self, record: Record, asked: MeasurementRequested | TurnAssigned, before: Amount
     ) -> None:
         """What was reserved is all that may be spent, but for work that its time limit ended."""
-        settled, budget = self.state.spending.settled, self.state.begun.campaign.budget
+        settled, budget = self.state.spending.settled, self.state.spending.limits
         before.add(asked.reserved)
         for name in Spend.model_fields:
             spent = getattr(settled, name)
@@ -210,6 +232,6 @@ class Invariants:
                 raise ViolationError(record.seq, "no budget is overspent", f"{name} {spent:g}")
 
     def _in_time(self, record: Record) -> None:
-        limit_s, wall_s = self.state.begun.campaign.budget.wall_s, self.state.spending.wall_s
+        limit_s, wall_s = self.state.spending.limits.wall_s, self.state.spending.wall_s
         if limit_s is not None and wall_s > limit_s:
             raise ViolationError(record.seq, "no budget is overspent", f"a turn at {wall_s:g} s")

@@ -10,11 +10,15 @@ from events.vocabulary import (
     DesignPlan,
     Draft,
     Nothing,
+    OperatorHinted,
     RoleReplied,
     Sha,
     TurnAssigned,
     TurnFailed,
 )
+
+MAX_HINTS = 3
+"""Latest hints of a kernel that its prompts show."""
 
 
 @dataclass(slots=True)
@@ -57,6 +61,8 @@ class KernelDesk:
     steps: dict[CandidateId, list[str]] = field(default_factory=dict)
     """Moves of steps, in order, by the best version that they were tried on; not those of
     replaced versions."""
+    hints: dict[int, str] = field(default_factory=dict)
+    """What the operator said, the latest `MAX_HINTS`, by their numbers."""
 
     def note_nothing(self, turn: TurnAssigned) -> None:
         """A role had nothing to say about an incumbent."""
@@ -76,6 +82,7 @@ class Desk:
     """All turns of a run."""
 
     n_turns: int = 0
+    n_hints: int = 0
     threads: dict[int, Thread] = field(default_factory=dict)
     """Open threads."""
     turns: dict[int, int] = field(default_factory=dict)
@@ -91,6 +98,14 @@ class Desk:
     def start(self, kernels: tuple[str, ...]) -> None:
         """A run begins with these kernels."""
         self.kernels = {kernel: KernelDesk() for kernel in kernels}
+
+    def hint(self, event: OperatorHinted) -> None:
+        """The operator says something about a kernel; its oldest hint may have to go for it."""
+        self.n_hints += 1
+        hints = self.of(event.kernel).hints
+        hints[self.n_hints] = event.text
+        if len(hints) > MAX_HINTS:
+            del hints[min(hints)]
 
     def assign(self, event: TurnAssigned, seq: int) -> None:
         """A role is asked: a thread begins or goes on."""

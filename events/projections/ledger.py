@@ -74,6 +74,11 @@ class KernelLedger:
         self.aa_coins += len(pairs)
         self.since_sentinel = self.noise_failures = 0
 
+    def drop_final(self) -> None:
+        """The version of the final pairs is the best one no more; their coins stay used."""
+        self.final.clear()
+        self.final_seqs.clear()
+
 
 @dataclass(slots=True)
 class DeviceLedger:

@@ -1,8 +1,10 @@
-"""What the run has spent and what is reserved for work without a reply."""
+"""What the run may spend, what it has spent, and what is reserved for work without a reply."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from events.vocabulary import Spend
+from events.campaign import Budget
+from events.vocabulary import LimitChange, Spend
 
 
 @dataclass(slots=True)
@@ -24,8 +26,9 @@ class Amount:
 
 @dataclass(slots=True)
 class Spending:
-    """Settled and reserved amounts, and the wall time of the processes that ran."""
+    """Limits, settled and reserved amounts, and the wall time of the processes that ran."""
 
+    limits: Budget = field(default_factory=Budget)
     settled: Amount = field(default_factory=Amount)
     reserved: dict[int, Spend] = field(default_factory=dict)
     """By the sequence number of the request."""
@@ -34,7 +37,7 @@ class Spending:
 
     @property
     def wall_s(self) -> float:
-        """Seconds that the run was running, pauses between two processes left out."""
+        """Seconds that the run was running, without times when it was paused or had no process."""
         return self.wall_ns / 1e9
 
     @property
@@ -66,3 +69,18 @@ class Spending:
         amount = self.reserved.pop(request, None)
         if is_spent and amount is not None:
             self.settled.add(amount)
+
+
+def changed(limits: Budget, changes: Iterable[LimitChange]) -> Budget:
+    """Return the limits after the changes, taken one after the other.
+
+    Raises:
+        ValueError: there is no limit to add to, or what comes out is none.
+    """
+    new = limits.model_dump()
+    for resource, amount, is_relative in ((c.resource, c.amount, c.is_relative) for c in changes):
+        before = new[resource]
+        if is_relative and before is None:
+            raise ValueError(f"{resource} has no limit to change by {amount:+g}; give it one first")
+        new[resource] = before + amount if is_relative else amount
+    return Budget.model_validate(new)

@@ -12,18 +12,21 @@ from events.errors import FoldError
 from events.projections.desk import Desk
 from events.projections.knowledge import Knowledge
 from events.projections.ledger import DeviceLedger
-from events.projections.spending import Spending
+from events.projections.spending import Spending, changed
 from events.projections.tree import DesignTree, Status
 from events.vocabulary import (
     AnyEvent,
     BlobsPruned,
     BoundMeasured,
+    BudgetChanged,
     CandidateAccepted,
     CandidateExamined,
     CandidateProposed,
     CandidateRejected,
     CandidateScreened,
     CandidateShelved,
+    CandidateVetoed,
+    CandidateWithdrawn,
     Decision,
     EditsReapplied,
     FactLearned,
@@ -34,6 +37,11 @@ from events.vocabulary import (
     LogRepaired,
     Mark,
     MeasurementRequested,
+    OperatorContinued,
+    OperatorHinted,
+    OperatorPaused,
+    Order,
+    OrderId,
     PairsMeasured,
     RebaseRequested,
     Record,
@@ -90,6 +98,9 @@ class State:
     closed: SearchClosed | None = None
     finished: RunFinished | None = None
     interrupted: bool = False
+    paused: bool = False
+    orders: dict[OrderId, None] = field(default_factory=dict)
+    """Orders that the operator has given."""
     digested: int = 0
     """Record of the last digest."""
 
@@ -109,7 +120,8 @@ class State:
         event = record.event
         kind = type(event)
         try:
-            self.spending.pass_time(record.time_ns, is_pause=kind in AFTER_PAUSE)
+            idle = self.paused and not self.pending
+            self.spending.pass_time(record.time_ns, is_pause=idle or kind in AFTER_PAUSE)
             TAKES[kind](event, self, record)
         except KeyError as error:
             raise FoldError(record.seq, event.kind, f"they have no {error}") from error
@@ -160,6 +172,7 @@ def _take(event: AnyEvent, state: State, record: Record) -> None:
 @_take.register
 def _run_started(event: RunStarted, state: State, record: Record) -> None:
     state.start, state.toolchain = event, event.toolchain
+    state.spending.limits = event.campaign.budget
     state.ledger.start(event.campaign.kernels)
     state.desk.start(event.campaign.kernels)
 
@@ -174,11 +187,43 @@ def _run_resumed(event: RunResumed, state: State, record: Record) -> None:
 @_take.register
 def _run_interrupted(event: RunInterrupted, state: State, record: Record) -> None:
     state.interrupted = True
+    if event.order is not None:
+        state.orders[event.order] = None
 
 
 @_take.register
 def _bytes_changed(event: LogRepaired | BlobsPruned, state: State, record: Record) -> None:
     """What is on the disk is no part of the state."""
+
+
+@_take.register
+def _operator_paused(event: OperatorPaused, state: State, record: Record) -> None:
+    state.orders[event.order] = None
+    state.paused = True
+
+
+@_take.register
+def _operator_continued(event: OperatorContinued, state: State, record: Record) -> None:
+    state.orders[event.order] = None
+    state.paused = False
+
+
+@_take.register
+def _operator_hinted(event: OperatorHinted, state: State, record: Record) -> None:
+    state.orders[event.order] = None
+    state.desk.hint(event)
+
+
+@_take.register
+def _candidate_vetoed(event: CandidateVetoed, state: State, record: Record) -> None:
+    state.orders[event.order] = None
+    state.tree.vetoes[event.candidate] = (record.seq, event.reason)
+
+
+@_take.register
+def _budget_changed(event: BudgetChanged, state: State, record: Record) -> None:
+    state.orders[event.order] = None
+    state.spending.limits = changed(state.spending.limits, event.changes)
 
 
 @_take.register
@@ -322,6 +367,14 @@ def _candidate_shelved(event: CandidateShelved, state: State, record: Record) ->
 
 
 @_take.register
+def _candidate_withdrawn(event: CandidateWithdrawn, state: State, record: Record) -> None:
+    kernel = state.tree.withdraw(event, record.seq).kernel
+    if event.incumbent is not None:
+        state.desk.replace(kernel, event.candidate)
+        state.ledger.of(kernel).drop_final()
+
+
+@_take.register
 def _harness_checked(event: HarnessChecked, state: State, record: Record) -> None:
     state.tree.control(event, record.seq)
     state.ledger.control(event)
@@ -360,7 +413,7 @@ def _run_finished(event: RunFinished, state: State, record: Record) -> None:
 
 
 TAKES: Mapping[type, Callable[[Any, State, Record], None]] = {
-    kind: _take.dispatch(kind) for kind in get_args(Mark | Request | Reply | Decision)
+    kind: _take.dispatch(kind) for kind in get_args(Mark | Order | Request | Reply | Decision)
 }
 """The same by kind: looked up for every record, and faster than calling `_take`."""
 

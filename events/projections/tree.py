@@ -15,6 +15,7 @@ from events.vocabulary import (
     CandidateRejected,
     CandidateScreened,
     CandidateShelved,
+    CandidateWithdrawn,
     Draft,
     EditsReapplied,
     Form,
@@ -42,6 +43,7 @@ class Status(StrEnum):
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     SHELVED = "shelved"
+    VETOED = "vetoed"
     CONTROL = "control"
     """The baseline, or a canary that has done its work."""
 
@@ -84,7 +86,7 @@ class Node:
     scale: tuple[float, float] | None = None
     pairs: tuple[Pair, ...] = ()
     coins_used: int = 0
-    """Coins of answered jobs against `opponent`, void ones included."""
+    """Coins of answered jobs, void ones included; an opponent that comes back finds new ones."""
     failures: int = 0
     """Device jobs that gave no pairs, by any fault."""
     faults: int = 0
@@ -125,6 +127,7 @@ class Branch:
     baseline: CandidateId | None = None
     incumbent: CandidateId | None = None
     accepts: list[CandidateId] = field(default_factory=list)
+    """Accepted versions in order, without vetoed ones."""
     nodes: list[CandidateId] = field(default_factory=list)
     by_normalized: dict[Sha, list[CandidateId]] = field(default_factory=dict)
     """Candidates per normalized source, in order."""
@@ -155,6 +158,8 @@ class DesignTree:
     """New parents of stale steps."""
     reapplied: dict[CandidateId, tuple[int, Draft]] = field(default_factory=dict)
     """Stale steps on their new parent, with the record that says so."""
+    vetoes: dict[CandidateId, tuple[int, str]] = field(default_factory=dict)
+    """Vetoed candidates that are not withdrawn yet: the record that says so, and why."""
     price: float | None = None
     """Price of a measurement after the last verdict; None before the first."""
     changed: dict[CandidateId, None] = field(default_factory=dict)
@@ -180,10 +185,13 @@ class DesignTree:
         return self.nodes[best]
 
     def speedup(self, candidate: CandidateId) -> float:
-        """Speed-up over the baseline as claimed by the accepts on the way to ``candidate``."""
+        """Speed-up over the baseline as claimed by the accepts on the way to ``candidate``.
+
+        A version that was vetoed after another one had replaced it is still on the way.
+        """
         total = 0.0
         node = self.nodes[candidate]
-        while node.status is Status.ACCEPTED and node.opponent is not None:
+        while node.status in (Status.ACCEPTED, Status.VETOED) and node.opponent is not None:
             total -= node.effect or 0.0
             node = self.nodes[node.opponent]
         return math.exp(total / 100)
@@ -261,8 +269,9 @@ class DesignTree:
         """A job is about to compare a candidate: note the opponent and the scale."""
         node, incumbent = self._changing(event.candidate), event.incumbent
         if node.opponent != incumbent:
-            node.opponent, node.pairs, node.coins_used = incumbent, (), 0
-            node.evidence, node.n_pairs = (), 0
+            node.opponent, node.pairs, node.evidence = incumbent, (), ()
+        if not node.pairs:
+            node.n_pairs = 0
         node.scale, node.failed, node.status = event.scale, None, Status.QUEUED
         branch = self.branches[node.kernel]
         branch.shelved.pop(node.candidate, None)
@@ -325,6 +334,33 @@ class DesignTree:
             if again:
                 branch.expired[event.candidate] = None
 
+    def withdraw(self, event: CandidateWithdrawn, seq: int) -> Node:
+        """A vetoed candidate is out; return it. An earlier version may be the best one again."""
+        candidate = event.candidate
+        node = self.close(candidate, Status.VETOED, event.reason, seq)
+        branch = self.branches[node.kernel]
+        for waiting in (
+            self.vetoes, self.stale, self.rebased_onto, self.reapplied,
+            branch.shelved, branch.expired,
+        ):  # fmt: skip
+            waiting.pop(candidate, None)
+        if candidate in branch.accepts:
+            branch.accepts.remove(candidate)
+        if event.incumbent is not None:
+            branch.incumbent = event.incumbent
+            self._void(branch, candidate)
+        return node
+
+    def _void(self, branch: Branch, opponent: CandidateId) -> None:
+        """Verdicts against a withdrawn best version do not stand; designs meet the next one."""
+        branch.shelved.clear()
+        for candidate in branch.nodes:
+            node = self.nodes[candidate]
+            if node.opponent == opponent and node.status in (Status.SHELVED, Status.REJECTED):
+                self._changing(candidate).drop_evidence()
+                if _may_meet_another(node):
+                    branch.expired[candidate] = None
+
     def request_rebase(self, event: RebaseRequested) -> None:
         """A stale step is being applied to the new best version."""
         self.stale.pop(event.candidate, None)
@@ -380,7 +416,7 @@ def _hashed(node: Node) -> int:
 
 
 def _may_meet_another(node: Node) -> bool:
-    """Whether a shelved candidate gets a second chance when its opponent is replaced.
+    """Whether a closed candidate gets a second chance when its opponent is replaced.
 
     Steps do not: their edits are proposed again on every best version.
     """

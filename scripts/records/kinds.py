@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import get_args
 
-from events.vocabulary import BlobKind, Decision, Mark, Reply, Request
+from events.vocabulary import BlobKind, Decision, Mark, Order, Reply, Request
 from scripts.runs import UsageError
 
 PRUNABLE: tuple[BlobKind, ...] = tuple(k for k in get_args(BlobKind) if k != "pruned_list")
 MODELS = {
     model.model_fields["kind"].default: model
-    for sort in (Mark, Request, Reply, Decision)
+    for sort in (Mark, Order, Request, Reply, Decision)
     for model in get_args(sort)
 }
 """The type of each kind of event."""

@@ -33,7 +33,7 @@ from scripts.reporting.history import Job, Run
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 FATES = (
     "refused: duplicate", "refused: rule", "refused: build", "refused: correctness",
-    "lost", "rejected", "shelved", "accepted", "open",
+    "lost", "rejected", "shelved", "vetoed", "accepted", "open",
 )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def device_use(run: Run, done: tuple[Job, ...]) -> DeviceUse:
 
 def budgets(run: Run) -> tuple[BudgetLine, ...]:
     """Word what was spent and reserved of each limit."""
-    spending, limits = run.state.spending, run.state.begun.campaign.budget
+    spending, limits = run.state.spending, run.state.spending.limits
     spent, committed = spending.settled, spending.committed
     show = wording.duration
     return (

@@ -118,7 +118,7 @@ def _nested(nodes: list[Node]) -> Iterator[tuple[Node, int]]:
 def _accept(run: Run, blobs: Blobs, row: Row, evidence: Trial) -> Accept:
     tree, node = run.state.tree, row.node
     parent = tree.nodes[node.parent or evidence.opponent]
-    facts = [cite.removeprefix("f") for cite in row.proposal.cites]
+    facts = [cite[1:] for cite in row.proposal.cites if cite.startswith("f")]
     return Accept(
         row=row,
         trial=evidence,

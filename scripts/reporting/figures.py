@@ -139,7 +139,7 @@ def times(result: Result) -> Markup | None:
 def _accepts(run: Run, done: tuple[Job, ...], kernel: str) -> Iterator[Mark]:
     """The accepts of a kernel at the device time that had passed."""
     passed = {job.seq: job.device_s for job in done}
-    now, claim = 0.0, 0.0
+    now = 0.0
     for record in run.records:
         now = passed.get(record.seq, now)
         event = record.event
@@ -147,8 +147,7 @@ def _accepts(run: Run, done: tuple[Job, ...], kernel: str) -> Iterator[Mark]:
             continue
         node = run.state.tree.nodes[event.candidate]
         if node.kernel == kernel and node.status is Status.ACCEPTED:
-            claim += event.effect
-            value = wording.speedup(claim)
+            value = run.state.tree.speedup(event.candidate)
             after = wording.duration(now)
             yield Mark(now, value, f"c{event.candidate}: {wording.factor(value)} after {after}")
 

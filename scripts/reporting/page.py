@@ -7,6 +7,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from events.blobs import Blobs
+from scripts.operated import ordered
 from scripts.plain import visible
 from scripts.reporting import (
     accounts,
@@ -79,6 +80,7 @@ def _told(run: Run, blobs: Blobs, truth: Truth | None) -> dict[str, Any]:
         "facts": accounts.facts(run, found),
         "controls": accounts.controls(run),
         "sentinels": accounts.sentinels(run, done),
+        "orders": ordered(run.records),
         "mishaps": accounts.mishaps(run),
         "truth": truth,
         "truth_chart": figures.claims(truth, run.kernels) if truth else None,

@@ -14,12 +14,12 @@ from decisions.policy import FORMER
 from events.errors import FoldError, LogError
 from events.log import read
 from events.pruned import KnownBlobs
-from events.vocabulary import Decision, Mark, Record, Reply, Request
+from events.vocabulary import Decision, Mark, Order, Record, Reply, Request
 from tests.support.eventful import eventful
 
 KINDS = [
     event.model_fields["kind"].default
-    for sort in (Mark, Request, Reply, Decision)
+    for sort in (Mark, Order, Request, Reply, Decision)
     for event in get_args(sort)
 ]
 UNTOUCHED = (
@@ -44,6 +44,10 @@ JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     },
     "run_resumed": {"versions": WORDS, "versions.{}": WORDS, "rules.{}": IDLE},
     "run_interrupted": {"reason": WORDS},
+    "operator_hinted": {"text": "words for agents, repeated in prompts"},
+    "budget_changed": dict.fromkeys(
+        ("changes", "changes[].amount", "changes[].is_relative"), SETTING
+    ),
     "log_repaired": {"offset": "a place in a file that has been written over"},
     "blobs_pruned": {"n_bytes": "the size of files that are gone"},
     "role_replied": {"wall_s": READ},

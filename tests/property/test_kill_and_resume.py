@@ -17,12 +17,13 @@ from actors.opening import first_event
 from decisions.policy import IN_FORCE
 from events.blobs import Blobs
 from events.log import Entry, EventLog, read
-from events.projections.state import replay
 from events.vocabulary import Record, RunResumed
 from tests.support.fake_target import FakeTarget
-from tests.support.runs import SECRET, begin, campaign, story, ticking
+from tests.support.operated import Operator, Plan, go_on, hint, pause, spend_more, veto
+from tests.support.runs import SECRET, campaign, story, ticking
 
 CAMPAIGN = campaign(max_candidates=8)
+PLANS = (hint, pause, go_on, veto(1), spend_more)
 
 
 class Killed(BaseException):
@@ -72,13 +73,15 @@ class MortalMailbox(LocalMailbox):
         return delivery
 
 
-def live_once(run: Path, fuse: Fuse) -> bool:
+def live_once(run: Path, fuse: Fuse, operator: Operator) -> bool:
     """Start or resume the run; return whether it came to its end."""
     target = FakeTarget()
     with EventLog.open(run, ticking()) as log:
         records = list(read(run))
         mailbox = MortalMailbox(crew(target, run / "lease", {}, clock=lambda: 0.0), fuse)
-        boss = Director(MortalLog(log, fuse), Blobs(run), mailbox)  # type: ignore[arg-type]
+        mortal: EventLog = MortalLog(log, fuse)  # type: ignore[assignment]
+        boss = Director(mortal, Blobs(run), mailbox, orders=operator)
+        operator.state = lambda: boss.state
         try:
             if records:
                 mark = RunResumed(versions={}, rules=dict(IN_FORCE), toolchain=target.fingerprint())
@@ -93,9 +96,9 @@ def live_once(run: Path, fuse: Fuse) -> bool:
 
 
 @cache
-def calm_story() -> list[str]:
+def calm_story(*plans: Plan) -> list[str]:
     with TemporaryDirectory() as folder:
-        begin(Path(folder), CAMPAIGN)
+        assert live_once(Path(folder), Fuse(10**9, before=True), Operator(*plans))
         return story(read(Path(folder)))
 
 
@@ -103,10 +106,25 @@ def calm_story() -> list[str]:
 @given(st.lists(st.tuples(st.integers(0, 90), st.booleans()), min_size=1, max_size=6))
 def test_kills_leave_no_trace(kills: list[tuple[int, bool]]) -> None:
     """The log after any sequence of kills equals the log of an undisturbed run."""
+    assert stormy_story(kills) == calm_story()
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 90), st.booleans()), min_size=1, max_size=6))
+def test_kills_lose_no_order_and_obey_none_twice(kills: list[tuple[int, bool]]) -> None:
+    """An order outlives the process until it is durable, and is told from its own repetition."""
+    calm = calm_story(*PLANS)
+
+    assert stormy_story(kills, *PLANS) == calm
+    assert sum(line.startswith("operator: ") for line in calm) == len(PLANS)
+
+
+def stormy_story(kills: list[tuple[int, bool]], *plans: Plan) -> list[str]:
+    """What a run says that is killed again and again, while one operator watches."""
+    operator = Operator(*plans)
     with TemporaryDirectory() as folder:
         run = Path(folder)
         for n_acts, before in kills:
-            live_once(run, Fuse(n_acts, before=before))
-        assert live_once(run, Fuse(10**9, before=True)) or replay(read(run)).finished
-
-        assert story(read(run)) == calm_story()
+            live_once(run, Fuse(n_acts, before=before), operator)
+        live_once(run, Fuse(10**9, before=True), operator)
+        return story(read(run))

@@ -28,7 +28,7 @@ from tests.support.timed_target import TimedTarget
 ROOT = Path(__file__).parents[2]
 HARSH = Rates(
     crash=0.03, lost=0.02, late=0.02, hang=0.03, node=60, full=30, kill=60, torn=30, power=30,
-    update=15, pause=30,
+    update=15, stop=30, pause=30, hint=30, veto=60,
 )  # fmt: skip
 """A campaign of one hour sees what another one sees in days."""
 pytestmark = pytest.mark.timeout(600)  # with --campaigns 200

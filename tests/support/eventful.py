@@ -24,6 +24,7 @@ from events.vocabulary import (
 from scripts.records.prune import prune
 from tests.support.crash_disk import QUICK
 from tests.support.fake_target import FakeTarget
+from tests.support.operated import EVERYTHING, Operator
 from tests.support.runs import SECRET, campaign, ticking
 
 N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
@@ -48,12 +49,14 @@ class Frail:
 
 
 def eventful(run: Path) -> None:
-    """Run a campaign to its end: with losses, a stop, a resumption, a repair and a prune."""
+    """Run a campaign to its end: with losses, orders, a stop, a resumption, a repair, a prune."""
     target, blobs = FakeTarget(), Blobs(run, QUICK)
     lost = dict(N_LOST)
     actors = {n: Frail(a, lost) for n, a in crew(target, run / "lease", {}, lambda: 0.0).items()}
     with EventLog.open(run, ticking(), QUICK) as log:
-        boss = Director(log, blobs, LocalMailbox(actors))
+        operator = Operator(*EVERYTHING)
+        boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
+        operator.state = lambda: boss.state
         first = first_event(
             campaign(max_candidates=24), target, blobs, secret_seed=SECRET, versions={"python": "3"}
         )
@@ -71,7 +74,7 @@ def eventful(run: Path) -> None:
         mark = RunResumed(
             versions={"python": "3"}, rules=dict(IN_FORCE), toolchain=target.fingerprint()
         )
-        boss = Director(log, blobs, LocalMailbox(actors))
+        boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
         boss.resume(list(read(run)), mark)
         boss.run()
         prune(run, log, ["diagnostics"])

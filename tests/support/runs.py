@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from actors.crew import crew
-from actors.director import Director
+from actors.director import Director, Orders
 from actors.local_mailbox import LocalMailbox
 from actors.opening import first_event
 from decisions.policy import IN_FORCE
@@ -15,6 +15,7 @@ from events.log import EventLog, read
 from events.projections.state import State
 from events.vocabulary import Record, Request, RunResumed
 from tests.support.fake_target import FakeTarget
+from tests.support.operated import Operator
 
 SECRET = "5" * 64
 
@@ -37,11 +38,15 @@ def ticking(start: int = 0) -> Callable[[], int]:
 
 
 def director(
-    run: Path, log: EventLog, target: FakeTarget, clock: Callable[[], float] = lambda: 0.0
+    run: Path,
+    log: EventLog,
+    target: FakeTarget,
+    clock: Callable[[], float] = lambda: 0.0,
+    orders: Orders = lambda: (),
 ) -> Director:
     """A director over in-process actors; ``clock`` is what they take their time by."""
     actors = crew(target, run / "lease", {}, clock)
-    return Director(log, Blobs(run), LocalMailbox(actors))
+    return Director(log, Blobs(run), LocalMailbox(actors), orders=orders)
 
 
 def begin(
@@ -50,11 +55,14 @@ def begin(
     target: FakeTarget | None = None,
     *,
     clock: Callable[[], float] = lambda: 0.0,
+    orders: Orders = lambda: (),
 ) -> State:
-    """Run a campaign from its first event to its end."""
+    """Run a campaign from its first event to its end, or until the operator stops it."""
     target = target or FakeTarget()
     with EventLog.open(run, ticking()) as log:
-        boss = director(run, log, target, clock)
+        boss = director(run, log, target, clock, orders)
+        if isinstance(orders, Operator):
+            orders.state = lambda: boss.state
         first = first_event(settings, target, Blobs(run), secret_seed=SECRET, versions={})
         boss.start(first)
         return boss.run()

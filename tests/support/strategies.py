@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from events.campaign import Campaign, Model, Models
-from events.vocabulary import AnyEvent, Record, Sha
+from events.vocabulary import AnyEvent, OrderId, Record, Sha, Words
 
 _text = st.text(st.characters(codec="utf-8"), max_size=8)
 _PLAIN: dict[Any, st.SearchStrategy[Any]] = {
@@ -19,6 +19,8 @@ _PLAIN: dict[Any, st.SearchStrategy[Any]] = {
     str: _text,
     NoneType: st.none(),
     Sha: st.binary(min_size=32, max_size=32).map(bytes.hex),
+    OrderId: st.from_regex(r"[0-9]{20}-[0-9a-f]{8}", fullmatch=True).filter(str.isascii),
+    Words: st.text(st.characters(codec="utf-8"), min_size=1, max_size=8),
     Model: st.builds(Model, command=st.tuples(_text), timeout_s=st.floats(1, 1e9)),
 }
 _PLAIN[Campaign] = st.builds(

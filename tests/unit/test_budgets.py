@@ -145,9 +145,10 @@ def test_a_model_call_is_reserved_before_it_is_made(budget: Budget, affordable: 
 
 
 def _started(state: State, settings: Campaign) -> State:
-    state.start = RunStarted(
+    start = RunStarted(
         campaign=settings, secret_seed="0", versions={}, toolchain={}, sources={}, cards={}
     )
+    state.apply(Record(seq=0, time_ns=0, actor="director", event=start))
     return state
 
 

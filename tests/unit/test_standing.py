@@ -94,9 +94,7 @@ def test_who_was_not_asked_cannot_answer() -> None:
 def test_a_reservation_stays_within_the_limits() -> None:
     """A budget is held by what is settled and reserved together, whichever rule asks for more."""
     state, turn = before(lambda r: isinstance(r.event, TurnAssigned) and r.event.turn == 2)
-    assert state.start is not None
-    campaign = state.start.campaign.model_copy(update={"budget": Budget(tokens=100)})
-    state.start = state.start.model_copy(update={"campaign": campaign})
+    state.spending.limits = Budget(tokens=100)
     state.spending.settled = Amount(tokens=60)
     wanted = turn.event.model_copy(update={"reserved": Spend(tokens=41)})
     fits = turn.event.model_copy(update={"reserved": Spend(tokens=40)})
