@@ -40,6 +40,8 @@ from benchmarks.rules import PAIR_RULES, RUN_RULES
 
 MIN_BOUNDED = 7
 """Pairs before which an interval has no ends, so that its cover says nothing."""
+MOST_PAIRS = 3
+"""That a campaign may take in one job."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def null_rows(size: Size, rng: Rng) -> Iterator[Row]:
 def chip_rows(size: Size, rng: Rng) -> Iterator[Row]:
     """False accepts on the simulated chip, by the pairs of a job."""
     for kernel in chip.KERNELS:
-        for per_job in (1, POLICY.pairs_per_job):
+        for per_job in (1, MOST_PAIRS):
             effects, scale_ = chip.null_effects(kernel, per_job, rng, (size.others, 60))
             share = (stopping_pairs(effects, scale_, POLICY.alpha) > 0).mean()
             what = f"false accepts, {kernel}, {per_job} a job"

@@ -27,7 +27,7 @@ def campaign(**search: int) -> Campaign:
         target="fake",
         kernels=("alpha", "beta"),
         search=Search(**{"max_candidates": 24, **search}),
-        acceptance=Acceptance(noise_pairs=6, final_pairs=6),
+        acceptance=Acceptance(noise_pairs=6, final_pairs=6, pairs_per_job=3),
     )
 
 

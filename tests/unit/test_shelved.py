@@ -42,7 +42,10 @@ def test_a_candidate_that_cannot_be_measured_stays_shelved(
     monkeypatch.setitem(cast("dict[str, str]", DESIGNS), "half", f"time {time}\nknob 0\n")
     target = TiredDevice(time)
     settings = campaign(max_candidates=2, max_designs=2).model_copy(
-        update={"kernels": ("alpha",), "acceptance": Acceptance(start_price=start_price)}
+        update={
+            "kernels": ("alpha",),
+            "acceptance": Acceptance(start_price=start_price, pairs_per_job=3),
+        }
     )
     state = begin(tmp_path, settings, target)
 
@@ -87,7 +90,9 @@ def test_a_step_that_lost_its_parent_keeps_its_figures(tmp_path: Path) -> None:
 def test_pairs_are_paid_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes on when the queue is empty must not raise the price for what comes after it."""
     monkeypatch.setattr("tests.support.fake_target.KNOB_GAINS", (1.0, 0.995, 0.99, 1.001, 0.998))
-    dear = campaign().model_copy(update={"acceptance": Acceptance(start_price=0.05)})
+    dear = campaign().model_copy(
+        update={"acceptance": Acceptance(start_price=0.05, pairs_per_job=3)}
+    )
     begin(tmp_path, dear, FakeTarget(noise=0.02))
     n_known: dict[tuple[int, int], int] = {}
     n_again = 0
