@@ -45,8 +45,8 @@ class Acceptance(Settings):
     alpha: float = Field(default=0.002, gt=0, lt=0.5)
     """False-accept probability per candidate."""
     pairs_per_job: int = Field(default=1, ge=1, le=3)
-    """Pairs of one candidate in one device job (one process). More than one is for a device of which
-    it is known that an arm is not off by an amount of its own in every job."""
+    """Pairs of one candidate in one device job (one process). More than one is for a device of
+    which it is known that an arm is not off by an amount of its own in every job."""
     noise_pairs: int = Field(default=12, ge=4)
     """A/A pairs per kernel before the first comparison."""
     final_pairs: int = Field(default=30, ge=6)
