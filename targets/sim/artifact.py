@@ -76,4 +76,5 @@ def launch_s(kernel: str, artifact: bytes, installed: Toolchain) -> float:
 
 
 def _head(text: str, toolchain: Toolchain) -> str:
-    return f"npu {toolchain.version} {hashlib.sha256(text.encode()).hexdigest()}"
+    told = f"npu {toolchain.version}"
+    return f"{told} {hashlib.sha256(f'{told} {text}'.encode()).hexdigest()}"

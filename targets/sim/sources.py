@@ -3,12 +3,14 @@
 import re
 from functools import lru_cache
 from importlib.resources import files
+from typing import Final
 
 from targets.protocol import Sources
 from targets.sim.canaries import canary_slow, canary_wrong
 
-_BLOCK = re.compile(r" block \d+")
-_CLUSTERS = re.compile(r"cluster \w+:2")
+_BLOCKS: Final = re.compile(r" block \d+")
+_LAST_BLOCK: Final = re.compile(r"(?: block \d+)?\n\Z")
+_CLUSTERS: Final = re.compile(r"cluster \w+:2")
 
 
 @lru_cache
@@ -22,21 +24,17 @@ def sources(kernel: str) -> Sources:
 def bounds(kernel: str) -> dict[str, str]:
     """Return the load-only variants by name.
 
-    They load the weights once, in the largest commands there are: in runs of 256 bytes where
-    that is possible, in whole rows, in runs of 128 bytes, and with one cluster.
+    They load the weights once, in the largest commands there are: as fast as is known, with the
+    last load in runs of 128 bytes, with one cluster, and in whole rows where that differs.
     """
     text = _text(f"{kernel}_bound")
-    rows = _BLOCK.sub("", text)
-    short = _BLOCK.sub(" block 128", text) if rows != text else f"{text.rstrip()} block 128\n"
+    rows = _BLOCKS.sub("", text)
     variants = {
         "runs": text,
-        "rows": rows,
-        "short": short,
+        "short": _LAST_BLOCK.sub(" block 128\n", text),
         "one": _CLUSTERS.sub("cluster one", text),
     }
-    return {
-        name: text for name, text in variants.items() if name == "runs" or text != variants["runs"]
-    }
+    return variants if rows == text else {**variants, "rows": rows}
 
 
 def _text(name: str) -> str:
