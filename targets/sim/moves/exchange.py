@@ -48,9 +48,9 @@ def _gathered(kernel: KernelText, source: Tensor, what: str) -> Iterator[Change]
     for axis in source.axes:
         if where.n_slice_parts(axis.root) > 1:
             for name in _downstream(kernel, source.name):
-                changed = gather_at(kernel, name, axis.name, "bf16")
+                make = partial(gather_at, kernel, name, axis.name)
                 why = "partial sums and a gather instead of a way through HBM"
-                yield Change(f"{what}, {axis.name} gathered at {name}", why, ready(changed))
+                yield Change(f"{what}, {axis.name} gathered at {name}", why, make)
 
 
 def _downstream(kernel: KernelText, name: str) -> list[str]:
@@ -62,7 +62,7 @@ def _downstream(kernel: KernelText, name: str) -> list[str]:
     return found
 
 
-def gather_at(kernel: KernelText, name: str, axis: str, dtype: str) -> KernelText:
+def gather_at(kernel: KernelText, name: str, axis: str) -> KernelText:
     """Let all that reads a tensor read it with one axis gathered; reductions stay before."""
     found = writer(kernel, name)
     assert found is not None, name
@@ -75,7 +75,7 @@ def gather_at(kernel: KernelText, name: str, axis: str, dtype: str) -> KernelTex
     for path, store in every(kernel, StoreText):
         if store.source.text == name:
             changed = put(changed, path, replace(store, source=Word(new)))
-    gather = to_dm(new, name, dtype, SwitchText(Word(axis)))
+    gather = to_dm(new, name, "bf16", SwitchText(Word(axis)))
     path = found[0]
     return put(changed, path, at(changed, path), gather)
 
@@ -98,9 +98,9 @@ def gather(kernel: KernelText) -> Iterator[Change]:
         if tensor.memory == "dm" and tensor.placement is not None:
             for axis in tensor.axes:
                 if tensor.placement.n_slice_parts(axis.root) > 1:
-                    changed = gather_at(kernel, tensor.name, axis.name, "bf16")
+                    make = partial(gather_at, kernel, tensor.name, axis.name)
                     what = f"{axis.name} of {tensor.name} gathered"
-                    yield Change(what, "what follows has all of it", ready(changed))
+                    yield Change(what, "what follows has all of it", make)
 
 
 def ring(kernel: KernelText) -> Iterator[Change]:

@@ -99,6 +99,8 @@ def declared(kernel: KernelText) -> Layout:
                 )
             case PlaceDecl():
                 layout.places[item.name.text] = placement(item)
+            case _:
+                pass
     return layout
 
 

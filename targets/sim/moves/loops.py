@@ -24,6 +24,7 @@ from targets.sim.moves.tree import (
     independent,
     put,
     reads,
+    statements,
     walk,
     with_body,
     writes,
@@ -159,15 +160,14 @@ def enloop(kernel: KernelText) -> Iterator[Change]:
             if len(run) < n or not all(isinstance(s, LoadText | PassText) for s in run):
                 continue
             for axis, count in ((a, c) for a in axes for c in (2, 3, 5)):
-                yield _enlooped(kernel, path[-1], n, axis, count)
+                what = f"{';'.join(label(s) for s in statements(run))} in {count} tiles of {axis}"
+                why = "the first tile is there before the last one is loaded"
+                make = partial(_enlooped, kernel, path[-1], n, axis, count)
+                yield Change(what, why, make)
 
 
-def _enlooped(kernel: KernelText, k: int, n: int, axis: str, count: int) -> Change:
-    body = tuple(s for s in kernel.items[k : k + n] if isinstance(s, LoadText | PassText))
+def _enlooped(kernel: KernelText, k: int, n: int, axis: str, count: int) -> KernelText:
     room = Count(count if n == 1 else min(count, 2))
     index = Word(fresh(kernel, "t"))
-    loop = LoopText(index, Count(count), Word(axis), room, body)
-    items = (*kernel.items[:k], loop, *kernel.items[k + n :])
-    what = f"{','.join(label(s) for s in body)} in {count} tiles of {axis}"
-    why = "the first tile is there before the last one is loaded"
-    return Change(what, why, partial(replace, kernel, items=items))
+    loop = LoopText(index, Count(count), Word(axis), room, statements(kernel.items[k : k + n]))
+    return replace(kernel, items=(*kernel.items[:k], loop, *kernel.items[k + n :]))

@@ -4,37 +4,39 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from sim.npu.syntax import (
-    AxisDecl,
-    HbmDecl,
-    KernelText,
-    LoadText,
-    LoopText,
-    PassText,
-    PlaceDecl,
-    StatementText,
-)
+from sim.npu.syntax import KernelText, LoadText, LoopText, PassText, StatementText
 from targets.sim.moves.change import Change, label
-from targets.sim.moves.tree import independent, reads, statements, walk, with_body, writes
+from targets.sim.moves.tree import (
+    Path,
+    body_of,
+    every,
+    independent,
+    reads,
+    statements,
+    with_body,
+    writes,
+)
 
 
 def order(kernel: KernelText) -> Iterator[Change]:
     """Move one statement to before another, and what it needs along with it."""
-    bodies = [kernel.items, *(s.body for _, s in walk(kernel.items) if isinstance(s, LoopText))]
-    paths = [(0,), *((*p, 0) for p, s in walk(kernel.items) if isinstance(s, LoopText))]
-    for path, body in zip(paths, bodies, strict=True):
-        first = sum(isinstance(s, AxisDecl | HbmDecl | PlaceDecl) for s in body)
-        mine = statements(body)
+    paths = [(0,), *((*path, 0) for path, _ in every(kernel, LoopText))]
+    for path in paths:
+        mine = statements(body_of(kernel, path))
         for k, s in enumerate(mine):
             for to in _places(mine, k):
-                new = moved(mine, k, to)
-                if new is None or new == mine:
-                    continue
                 where = f"before {label(mine[to])}" if to < len(mine) else "to the end"
                 why = "engines begin it " + ("sooner" if to < k else "when others are served")
-                new_body = (*body[:first], *new)
-                what = f"{label(s)} {where}"
-                yield Change(what, why, partial(with_body, kernel, path, new_body))
+                make = partial(_reordered, kernel, path, k, to)
+                yield Change(f"{label(s)} {where}", why, make)
+
+
+def _reordered(kernel: KernelText, path: Path, k: int, to: int) -> KernelText:
+    """Return the kernel as it is if it would mean something else."""
+    body = body_of(kernel, path)
+    mine = statements(body)
+    declarations = body[: len(body) - len(mine)]
+    return with_body(kernel, path, (*declarations, *(moved(mine, k, to) or mine)))
 
 
 def _places(statements: Sequence[StatementText], k: int) -> Iterator[int]:
@@ -84,22 +86,23 @@ def _chain(statements: Sequence[StatementText]) -> list[StatementText]:
 def _kept(before: Sequence[StatementText], after: Sequence[StatementText]) -> bool:
     """Tell whether all that depend on each other stand in the same order as before."""
     place = {id(s): i for i, s in enumerate(after)}
+    ranks = [place[id(s)] for s in before]
     return all(
-        place[id(a)] < place[id(b)] or independent(a, b)
-        for i, a in enumerate(before)
-        for b in before[i + 1 :]
-        if place[id(a)] > place[id(b)]
+        ranks[i] < ranks[j] or independent(before[i], before[j])
+        for i in range(len(before))
+        for j in range(i + 1, len(before))
     )
 
 
 def sort_loads(kernel: KernelText) -> Iterator[Change]:
-    """Let a load go first of all loads, or all loads of one kind go before the passes."""
-    items = kernel.items
-    new = statements(items)
-    n = len(items) - len(new)
-    loads = [s for s in new if isinstance(s, LoadText)]
-    for load in reversed(loads):
-        k = next(i for i, s in enumerate(new) if s is load)
-        new = moved(new, k, 0) or new
-    why = "the memory is busy from the beginning"
-    yield Change("all loads first", why, partial(replace, kernel, items=(*items[:n], *new)))
+    """Let all loads go before the passes, as far as they can."""
+    yield Change("all loads first", "memory is busy from the start", partial(_loads_first, kernel))
+
+
+def _loads_first(kernel: KernelText) -> KernelText:
+    mine = statements(kernel.items)
+    declarations = kernel.items[: len(kernel.items) - len(mine)]
+    for load in reversed([s for s in mine if isinstance(s, LoadText)]):
+        k = next(i for i, s in enumerate(mine) if s is load)
+        mine = moved(mine, k, 0) or mine
+    return replace(kernel, items=(*declarations, *mine))

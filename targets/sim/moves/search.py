@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count, islice
 from typing import Final
@@ -24,6 +24,8 @@ _BLIND: Final = 0.2
 """Share of proposals in whatever order they come: the static model is often wrong."""
 _PAIRS: Final = 0.3
 """Share of pairs among the changes tried."""
+_SECONDS: Final = 8
+"""Changes that are tried on top of another one."""
 _HOPELESS: Final = 1.25
 """Static makespan over that of the kernel before, beyond which nothing is proposed."""
 
@@ -125,9 +127,16 @@ class Search:
             changed = settled(first.make())
             if attempt(changed, self._toolchain) is None:
                 continue
-            for second in self._shuffled(changed)[:8]:
+            for second in self._some(changed):
                 name = f"{first.name} + {second.name}"
                 yield Change(name, f"{first.why}; then {second.why}", second.make)
+
+    def _some(self, kernel: KernelText) -> Iterator[Change]:
+        """Yield a change of each of a few moves."""
+        for move in self._random.sample(list(MOVES), _SECONDS):
+            if found := list(MOVES[move](kernel)):
+                change = self._random.choice(found)
+                yield replace(change, name=f"{move}: {change.name}")
 
     def _shuffled(self, kernel: KernelText) -> list[Change]:
         """Return all changes of a kernel: an exponential race in which moves have weights."""
@@ -136,6 +145,5 @@ class Search:
             named = {f"{move}: {change.name}": change for change in propose(kernel)}
             rate = self._weights.get(move, 1.0) / max(len(named), 1) ** 0.5
             for name, change in named.items():
-                told = Change(name, change.why, change.make)
-                found.append((self._random.expovariate(rate), told))
+                found.append((self._random.expovariate(rate), replace(change, name=name)))
         return [change for _, change in sorted(found, key=lambda pair: pair[0])]
