@@ -1,0 +1,173 @@
+"""Moves of loops: tiles, buffers, what is in them and what is not."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from sim.npu.syntax import (
+    Count,
+    Item,
+    KernelText,
+    LoadText,
+    LoopText,
+    PassText,
+    StatementText,
+    StoreText,
+    Word,
+)
+from targets.sim.moves.change import Change, label
+from targets.sim.moves.layout import laid_out
+from targets.sim.moves.tree import (
+    body_of,
+    every,
+    fresh,
+    independent,
+    put,
+    reads,
+    statements,
+    walk,
+    with_body,
+    writes,
+)
+
+_COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 16, 20, 30)
+_BUFFERS = (1, 2, 3, 4, 6, 8)
+
+
+def tiles(kernel: KernelText) -> Iterator[Change]:
+    """Cut a loop into more or fewer tiles."""
+    for path, loop in every(kernel, LoopText):
+        for n in _COUNTS:
+            if n != loop.count.value:
+                new = replace(loop, count=Count(n))
+                what = f"{label(loop)} in {n} tiles"
+                yield Change(
+                    what, "fewer commands, or more that overlap", partial(put, kernel, path, new)
+                )
+
+
+def buffers(kernel: KernelText) -> Iterator[Change]:
+    """Give a loop more or less room."""
+    for path, loop in every(kernel, LoopText):
+        for n in _BUFFERS:
+            if n != (loop.buffers.value if loop.buffers else 1):
+                new = replace(loop, buffers=Count(n))
+                what = f"{label(loop)} with {n} buffers"
+                yield Change(what, "loads run ahead of the passes", partial(put, kernel, path, new))
+
+
+def unloop(kernel: KernelText) -> Iterator[Change]:
+    """Handle whole tensors at once."""
+    for path, loop in every(kernel, LoopText):
+        what = f"{label(loop)} without loop"
+        yield Change(
+            what, "one large command instead of many", partial(put, kernel, path, *loop.body)
+        )
+
+
+def fission(kernel: KernelText) -> Iterator[Change]:
+    """Cut a loop's body in two loops, of which one or the other may go."""
+    for path, loop in every(kernel, LoopText):
+        for k in range(1, len(loop.body)):
+            name = Word(fresh(kernel, loop.index.text))
+            first = replace(loop, body=loop.body[:k])
+            second = replace(loop, body=loop.body[k:], index=name)
+            what = f"{label(loop)} cut before {label(loop.body[k])}"
+            halves: tuple[tuple[str, tuple[StatementText, ...]], ...] = (
+                ("", (first, second)),
+                (", the first whole", (*first.body, second)),
+                (", the second whole", (first, *second.body)),
+            )
+            for how, new in halves:
+                why = "what need not wait for each other's tiles runs apart"
+                yield Change(what + how, why, partial(put, kernel, path, *new))
+
+
+def hoist(kernel: KernelText) -> Iterator[Change]:
+    """Do one load or pass of a loop before it, as a whole, with what it needs."""
+    for path, statement in walk(kernel.items):
+        if len(path) > 1 and not isinstance(statement, LoopText | StoreText):
+            body = body_of(kernel, path)
+            needed = _needed(body[: path[-1] + 1])
+            rest = tuple(s for s in body if s not in needed)
+            for depth in range(1, len(path)):
+                outer = path[:depth]
+                changed = _with_rest(kernel, path, rest)
+                if changed is None:
+                    continue
+                loop = body_of(changed, outer)[outer[-1]]
+                what = f"{label(statement)} before {label(loop)}"  # type: ignore[arg-type]
+                why = "once for all tiles: longer runs, fewer commands"
+                yield Change(what, why, partial(put, changed, outer, *needed, loop))
+
+
+def _with_rest(
+    kernel: KernelText, path: tuple[int, ...], rest: tuple[Item, ...]
+) -> KernelText | None:
+    return with_body(kernel, path, rest) if rest else None
+
+
+def _needed(body: tuple[Item, ...]) -> tuple[StatementText, ...]:
+    """Return the last statement and those before it that it needs, in order."""
+    *before, last = [s for s in body if isinstance(s, LoopText | LoadText | StoreText | PassText)]
+    found = [last]
+    names = {*reads(last)}
+    for s in reversed(before):
+        if names & {*writes(s)}:
+            found.insert(0, s)
+            names |= {*reads(s)}
+    return tuple(found)
+
+
+def fuse_loops(kernel: KernelText) -> Iterator[Change]:
+    """Make one loop of two neighbours, or of two with statements between that can go before."""
+    for path, loop in every(kernel, LoopText):
+        body, k = body_of(kernel, path), path[-1]
+        j = next((j for j in range(k + 1, len(body)) if isinstance(body[j], LoopText)), None)
+        other = body[j] if j else None
+        if j is None or not isinstance(other, LoopText) or other.axis != loop.axis:
+            continue
+        between = body[k + 1 : j]
+        if not all(isinstance(s, LoadText | PassText) and independent(loop, s) for s in between):
+            continue
+        for count in dict.fromkeys((loop.count, other.count)):
+            fused = replace(loop, count=count, body=(*loop.body, *other.body))
+            what = f"{label(loop)} with {label(other)} in {count.value} tiles"
+            new = (*body[:k], *between, fused, *body[j + 1 :])
+            yield Change(
+                what, "tiles go on while they are there", partial(with_body, kernel, path, new)
+            )
+
+
+def interchange(kernel: KernelText) -> Iterator[Change]:
+    """Exchange a loop with the only statement in it, another loop."""
+    for path, loop in every(kernel, LoopText):
+        if len(loop.body) == 1 and isinstance(inner := loop.body[0], LoopText):
+            new = replace(inner, body=(replace(loop, body=inner.body),))
+            what = f"{label(loop)} inside {inner.index.text}"
+            yield Change(what, "another order of the tiles", partial(put, kernel, path, new))
+
+
+def enloop(kernel: KernelText) -> Iterator[Change]:
+    """Handle a load, a pass, or a few in a row tile by tile."""
+    layout = laid_out(kernel)
+    for path, first in walk(kernel.items):
+        if len(path) > 1 or isinstance(first, LoopText | StoreText):
+            continue
+        axes = dict.fromkeys(a.root for t in writes(first) for a in layout.chip[t].axes)
+        for n in (1, 2, 3):
+            run = kernel.items[path[-1] : path[-1] + n]
+            if len(run) < n or not all(isinstance(s, LoadText | PassText) for s in run):
+                continue
+            for axis, count in ((a, c) for a in axes for c in (2, 3, 5)):
+                what = f"{';'.join(label(s) for s in statements(run))} in {count} tiles of {axis}"
+                why = "the first tile is there before the last one is loaded"
+                make = partial(_enlooped, kernel, path[-1], n, axis, count)
+                yield Change(what, why, make)
+
+
+def _enlooped(kernel: KernelText, k: int, n: int, axis: str, count: int) -> KernelText:
+    room = Count(count if n == 1 else min(count, 2))
+    index = Word(fresh(kernel, "t"))
+    loop = LoopText(index, Count(count), Word(axis), room, statements(kernel.items[k : k + n]))
+    return replace(kernel, items=(*kernel.items[:k], loop, *kernel.items[k + n :]))
