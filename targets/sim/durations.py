@@ -3,6 +3,7 @@
 Where no source is named the number is assumed.
 """
 
+import hashlib
 from math import exp, log
 from typing import Final
 
@@ -26,7 +27,8 @@ THOUGHT_SD: Final = 0.5
 """Of its logarithm."""
 
 
-def thought_s(seed: int) -> float:
-    """Return how long an agent thinks, in seconds; the same seed, the same time."""
-    deviations = float(np.random.default_rng(seed).standard_normal())
+def thought_s(*asked: object) -> float:
+    """Return how long an agent thinks, in seconds; the same question, the same time."""
+    seed = hashlib.sha256(repr(asked).encode()).digest()
+    deviations = float(np.random.default_rng(list(seed)).standard_normal())
     return exp(log(THOUGHT_S) + THOUGHT_SD * deviations)

@@ -167,7 +167,9 @@ class _Thoughtful:
 
     def reply(self, ask: Ask) -> str:
         """Answer as the catalogue does."""
-        self._target.clock.spend(thought_s(ask.seed))
+        self._target.clock.spend(
+            thought_s(ask.kernel, ask.task, ask.incumbent_source, len(ask.tried), ask.seed)
+        )
         return self._catalogue.reply(ask)
 
 

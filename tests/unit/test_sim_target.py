@@ -316,8 +316,9 @@ def test_work_takes_virtual_time() -> None:
     assert clock.spent() == durations.START_S + 80 * durations.LAUNCH_S
     target.build(ATTENTION, "kernel")
     assert clock.spent() == durations.REFUSED_S
-    target.catalogue.reply(Ask(ATTENTION, "review", "", "", frozenset(), "", seed=5))
-    assert clock.spent() == durations.thought_s(5)
+    for seed in (5, 6):
+        target.catalogue.reply(Ask(ATTENTION, "review", "", "", frozenset(), "", seed))
+    assert clock.spent() == sum(durations.thought_s(ATTENTION, "review", "", 0, s) for s in (5, 6))
 
 
 def test_an_update_leads_to_the_next_version() -> None:
