@@ -1,6 +1,6 @@
 """Moves of loads: several in one command, and the order in which HBM is read."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -9,13 +9,23 @@ from sim.npu.program import BITS
 from sim.npu.syntax import Count, KernelText, LoadText
 from targets.sim.moves.change import Change, label
 from targets.sim.moves.layout import laid_out
-from targets.sim.moves.tree import body_of, every, independent, put, statements, with_body
+from targets.sim.moves.tree import body_of, every, independent, put, statements, with_body, writes
 
+_SMALL_BYTES = 100_000
 _BLOCK_BYTES = (32, 64, 128, 256, 512, 1_024, 2_048, 4_096)
 
 
 def merge(kernel: KernelText) -> Iterator[Change]:
     """Load in one command what goes to the same placement."""
+    for (first, second), make in _pairs(kernel):
+        what = f"{label(first)} with {label(second)}"
+        yield Change(what, "one command less, one wait less", make)
+
+
+def _pairs(
+    kernel: KernelText,
+) -> Iterator[tuple[tuple[LoadText, LoadText], Callable[[], KernelText]]]:
+    """Yield loads that can be one, where the first stands or else where the second does."""
     for (p, first), (q, second) in combinations(every(kernel, LoadText), 2):
         if p[:-1] != q[:-1] or (first.place, first.block) != (second.place, second.block):
             continue
@@ -26,13 +36,33 @@ def merge(kernel: KernelText) -> Iterator[Change]:
             outputs=first.outputs + second.outputs,
             sources=first.sources + second.sources,
         )
-        what, why = f"{label(first)} with {label(second)}", "one command less, one wait less"
+        new = None
         if all(independent(s, second) for s in statements(between)):
             new = (*body[:i], both, *between, *body[j + 1 :])
-            yield Change(f"{what} early", why, partial(with_body, kernel, p, new))
-        if between and all(independent(first, s) for s in statements(between)):
+        elif all(independent(first, s) for s in statements(between)):
             new = (*body[:i], *between, both, *body[j + 1 :])
-            yield Change(f"{what} late", why, partial(with_body, kernel, p, new))
+        if new is not None:
+            yield (first, second), partial(with_body, kernel, p, new)
+
+
+def merge_all(kernel: KernelText) -> Iterator[Change]:
+    """Merge loads of small vectors as far as a command takes them."""
+    for n in (4, 6):
+        why = "each command costs a wait"
+        yield Change(f"up to {n} in a load", why, partial(_merged, kernel, n))
+
+
+def _merged(kernel: KernelText, n: int) -> KernelText:
+    layout = laid_out(kernel)
+    big = {t.name for t in layout.chip.values() if t.n_bytes > _SMALL_BYTES}
+
+    def fits(pair: tuple[LoadText, LoadText]) -> bool:
+        names = [name for load in pair for name in writes(load)]
+        return len(names) <= n and not big & {*names}
+
+    while change := next((make for pair, make in _pairs(kernel) if fits(pair)), None):
+        kernel = change()
+    return kernel
 
 
 def split(kernel: KernelText) -> Iterator[Change]:

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from sim.npu.syntax import (
     AluText,
+    AxisStage,
     CommitText,
     ContractText,
     Count,
@@ -20,21 +22,39 @@ from targets.sim.moves.change import Change, label, ready
 from targets.sim.moves.layout import laid_out
 from targets.sim.moves.tree import Path, every, fresh, n_uses, put, renamed, to_dm, writer
 
+_LINE: Final = (
+    ("lookup",),
+    ("switch",),
+    ("contract",),
+    ("mul",),
+    ("fma",),
+    ("add", "sub", "max"),
+    ("exp", "erf", "rsqrt"),
+    ("sum",),
+    ("div",),
+    ("reduce",),
+)
+"""The stages in the order in which data passes them; there are two of ``mul``."""
+_RANKS: Final = {name: rank for rank, unit in enumerate(_LINE) for name in unit}
+
 
 def fuse(kernel: KernelText) -> Iterator[Change]:
     """Make one pass of two, where the second alone reads what the first commits."""
-    for q, second in every(kernel, PassText):
-        p, first = writer(kernel, second.source.text) or ((), None)
-        if not isinstance(first, PassText) or second.roll:
-            continue
-        if not can_follow(first, second) or n_uses(kernel, first.output.text) != 1:
-            continue
-        both = replace(second, roll=first.roll, source=first.source, context=first.context)
-        both = replace(both, stages=first.stages + second.stages)
+    for (p, first), (q, second) in _fusible(kernel):
+        both = _fused(first, second)
         what = f"{label(first)} into {label(second)}"
         why = "a pass less to start, fetch and commit; its middle value is not rounded"
         yield Change(what, why, partial(_in_place, kernel, (q, both), p))
         yield Change(f"{what} early", why, partial(_in_place, kernel, (p, both), q))
+
+
+def _fusible(kernel: KernelText) -> Iterator[tuple[tuple[Path, PassText], tuple[Path, PassText]]]:
+    for q, second in every(kernel, PassText):
+        p, first = writer(kernel, second.source.text) or ((), None)
+        if not isinstance(first, PassText) or second.roll:
+            continue
+        if can_follow(first, second) and n_uses(kernel, first.output.text) == 1:
+            yield (p, first), (q, second)
 
 
 def _in_place(kernel: KernelText, new: tuple[Path, PassText], old: Path) -> KernelText:
@@ -43,12 +63,48 @@ def _in_place(kernel: KernelText, new: tuple[Path, PassText], old: Path) -> Kern
     return put(kernel, old)
 
 
+def _fused(first: PassText, second: PassText) -> PassText:
+    context = first.context if first.stages else second.context
+    stages = _unreduced(first, second) + second.stages
+    return replace(second, roll=first.roll, source=first.source, context=context, stages=stages)
+
+
+def _unreduced(first: PassText, second: PassText) -> tuple[StageText, ...]:
+    """Leave out the reduce of a pass that factors follow: it can come after them."""
+    factors = all(isinstance(s, AluText) and s.function.text == "mul" for s in second.stages)
+    return tuple(s for s in first.stages if not (factors and stage_name(s) == "reduce"))
+
+
+def stage_name(stage: StageText) -> str:
+    """Return the first word of a stage."""
+    match stage:
+        case AluText(function):
+            return function.text
+        case AxisStage(kind):
+            return kind
+        case LookupText():
+            return "lookup"
+        case SwitchText():
+            return "switch"
+        case ContractText():
+            return "contract"
+
+
+def _in_order(stages: tuple[StageText, ...]) -> bool:
+    """Tell whether stages follow each other in the line of the tensor unit."""
+    ranks = [_RANKS[stage_name(s)] for s in stages]
+    twice = {rank for rank in ranks if ranks.count(rank) > 1 + (rank == _RANKS["mul"])}
+    return ranks == sorted(ranks) and not twice
+
+
 def can_follow(first: PassText, second: PassText) -> bool:
     """Tell whether the stages of one pass may mean the same behind those of another."""
     mine = any(_uses_self(stage) for stage in second.stages)
     vector = any(isinstance(stage, AluText) for stage in first.stages)
     to_vrf = second.commit.memory.text == "vrf" and bool(first.stages)
-    return first.commit.memory.text == "dm" and not (mine and vector) and not to_vrf
+    if first.commit.memory.text != "dm" or (mine and vector) or to_vrf:
+        return False
+    return _in_order(_unreduced(first, second) + second.stages)
 
 
 def _uses_self(stage: StageText) -> bool:
@@ -73,18 +129,46 @@ def split(kernel: KernelText) -> Iterator[Change]:
                 yield Change(what, why, partial(put, kernel, path, first, second))
 
 
+def tidy(kernel: KernelText) -> Iterator[Change]:
+    """Leave out all copies, and make all fusions within a body, at once."""
+    why = "every pass less saves its fixed cost"
+    for switches in (False, True):
+        what = f"fuse all{' switches too' if switches else ''}"
+        yield Change(what, why, partial(_tidied, kernel, switches))
+
+
+def _tidied(kernel: KernelText, switches: bool) -> KernelText:
+    while copy := next(copies(kernel), None):
+        kernel = copy.make()
+    while new := next(_fusions(kernel, switches), None):
+        kernel = new
+    return kernel
+
+
+def _fusions(kernel: KernelText, switches: bool) -> Iterator[KernelText]:
+    for (p, first), (q, second) in _fusible(kernel):
+        moves = any(isinstance(s, SwitchText) for s in first.stages)
+        if p[:-1] == q[:-1] and (switches or not moves):
+            yield _in_place(kernel, (q, _fused(first, second)), p)
+
+
 def copies(kernel: KernelText) -> Iterator[Change]:
-    """Leave out a pass that only copies, or the switch of one."""
+    """Leave out a pass that only copies."""
     layout = laid_out(kernel)
     for path, run in every(kernel, PassText):
         plain = not run.stages and not run.roll and run.commit.memory.text == "dm"
         if plain and layout.chip[run.source.text].dtype == layout.chip[run.output.text].dtype:
             new = renamed(put(kernel, path), {run.output.text: run.source.text})
             yield Change(f"{run.source.text} for {label(run)}", "a pass less", ready(new))
-        if any(isinstance(s, SwitchText) for s in run.stages):
-            stages = tuple(s for s in run.stages if not isinstance(s, SwitchText))
-            new = put(kernel, path, replace(run, stages=stages))
-            yield Change(f"{label(run)} without switch", "no way around the ring", ready(new))
+
+
+def unswitched(kernel: KernelText) -> Iterator[Change]:
+    """Leave out the switch of a pass."""
+    for path, run in every(kernel, PassText):
+        stages = tuple(s for s in run.stages if not isinstance(s, SwitchText))
+        if stages != run.stages:
+            new = replace(run, stages=stages)
+            yield Change(label(run), "no way around the ring", partial(put, kernel, path, new))
 
 
 def context(kernel: KernelText) -> Iterator[Change]:

@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import islice, product
 
 from sim.npu.program import Factor, Placement
 from sim.npu.syntax import KernelText, LoadText, PlaceDecl, Word
-from targets.sim.moves.change import Change, ready
+from targets.sim.moves.change import Change, label, ready
 from targets.sim.moves.layout import Layout, declared, laid_out, place_decl
 from targets.sim.moves.settle import at_place
 from targets.sim.moves.tree import every, put, writes
 
+_MAX_COMBINED = 48
 _POWERS = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
@@ -66,13 +67,13 @@ def clusters(kernel: KernelText) -> Iterator[Change]:
     for _, decl in decls:
         before = layout.places[decl.name.text]
         axes = [f.axis for f in before.slices if f.axis] if decl.name.text in weighty else []
-        if before.n_clusters == 2:
-            options.append([before])
-        elif axes:
+        if axes:
             options.append([p for p, _ in _second_cluster(before, dict.fromkeys(axes))])
+        elif before.n_clusters == 2:
+            options.append([before])
         else:
             options.append([replace(before, cluster=Factor("copy", 2))])
-    for i, chosen in enumerate(product(*options)):
+    for i, chosen in enumerate(islice(product(*options), _MAX_COMBINED)):
         changed = kernel
         for (k, decl), where in zip(decls, chosen, strict=True):
             changed = put(changed, (k,), place_decl(decl.name.text, where))
@@ -80,6 +81,24 @@ def clusters(kernel: KernelText) -> Iterator[Change]:
             yield Change(
                 f"clusters {i}", "twice the slices and twice the bandwidth", ready(changed)
             )
+
+
+def relayout(kernel: KernelText) -> Iterator[Change]:
+    """Lay the weights of one load out anew: rows over clusters, one or two axes over slices."""
+    layout = laid_out(kernel)
+    for path, load in every(kernel, LoadText):
+        tensor = layout.chip[load.outputs[0].text]
+        if layout.hbm[load.sources[0].name.text].part != "weight":
+            continue
+        for cluster, outer, inner in product(tensor.axes[:-1], tensor.axes, tensor.axes):
+            for n in (256, 128, 64, 32, 16, 8, 4):
+                if outer == inner or (n == 256 and inner != tensor.axes[-1]):
+                    continue
+                slices = Factor("split", n, outer.root), Factor("split", 256 // n, inner.root)
+                where = Placement("", Factor("split", 2, cluster.root), slices)
+                what = _named(label(load), place_decl("", where))
+                why = "both clusters, all slices: shares of the weights without copies"
+                yield Change(what, why, partial(at_place, kernel, path, where))
 
 
 def _named(what: str, decl: PlaceDecl) -> str:
@@ -96,11 +115,9 @@ def _axes(kernel: KernelText, layout: Layout, name: str) -> dict[str, None]:
 
 def others(where: Placement, axes: dict[str, None]) -> Iterator[tuple[Placement, str]]:
     """Yield placements one step away, with the reason."""
-    if where.n_clusters == 1:
-        yield from _second_cluster(where, axes)
-    else:
-        one = replace(where, cluster=Factor("copy", 1))
-        yield one, "one cluster alone needs no exchange with the other"
+    one = replace(where, cluster=Factor("copy", 1))
+    yield one, "one cluster alone needs no exchange with the other"
+    yield from _second_cluster(where, axes)
     yield from _shifted(where)
     yield from _converted(where, axes)
     yield from _spans(where)

@@ -10,6 +10,7 @@ from targets.sim.moves.change import Move
 MOVES: Final[Mapping[str, Move]] = {
     "clusters": places.clusters,
     "place": places.place,
+    "relayout": places.relayout,
     "load place": places.replace_load,
     "load there": places.move_load,
     "tiles": loops.tiles,
@@ -21,11 +22,14 @@ MOVES: Final[Mapping[str, Move]] = {
     "interchange": loops.interchange,
     "enloop": loops.enloop,
     "merge loads": loads.merge,
+    "merge all": loads.merge_all,
     "split loads": loads.split,
     "block": loads.block,
     "order": order.order,
     "all loads": order.sort_loads,
     "fuse": passes.fuse,
+    "tidy": passes.tidy,
+    "unswitch": passes.unswitched,
     "split": passes.split,
     "copy": passes.copies,
     "context": passes.context,
@@ -48,7 +52,21 @@ _FIRST: Final[Mapping[Limit, tuple[str, ...]]] = {
 """Moves that bear on a limit."""
 
 
+_OFTEN: Final[Mapping[str, float]] = {
+    "clusters": 4,
+    "tidy": 4,
+    "merge all": 3,
+    "relayout": 3,
+    "keep": 3,
+    "lanes": 3,
+    "undecoded": 2,
+    "stay": 2,
+    "unloop": 2,
+}
+"""Moves that change much at once, or pay in most kernels."""
+
+
 def weights(limit: Limit | None) -> Mapping[str, float]:
-    """Return how much more often than others each move is tried, by what limits a kernel."""
+    """Return how often each move is tried beside others, by what limits a kernel."""
     first = _FIRST[limit] if limit else ()
-    return {move: 2.0 if move in first else 1.0 for move in MOVES}
+    return {move: _OFTEN.get(move, 1.0) * (2.0 if move in first else 1.0) for move in MOVES}

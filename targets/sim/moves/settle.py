@@ -68,7 +68,8 @@ def _with_stages(kernel: KernelText) -> tuple[KernelText, Layout]:
         if isinstance(item, LoopText):
             return replace(item, body=statements(map(visit, item.body)))
         if isinstance(item, PassText) and item.source.text in layout.chip:
-            item = replace(item, stages=_stages(item, layout))
+            stages = _stages(item, layout)
+            item = item if stages == item.stages else replace(item, stages=stages)
         if isinstance(item, LoadText | PassText):
             layout.see(item)
         return item
@@ -79,11 +80,10 @@ def _with_stages(kernel: KernelText) -> tuple[KernelText, Layout]:
 def _stages(run: PassText, layout: Layout) -> tuple[StageText, ...]:
     source = layout.chip[run.source.text]
     assert source.placement is not None, source.name
-    kept = [s for s in run.stages if not _in_vain(s, source.placement)]
-    run = replace(run, stages=tuple(s for s in kept if not _is_reduce(s)))
+    kept = tuple(s for s in run.stages if not _is_reduce(s) and not _in_vain(s, source.placement))
     where = switched(run, source)
     cut = [a.name for a in layout.summed(run) if where.n_slice_parts(a.root) > 1]
-    return (*run.stages, *(AxisStage("reduce", Word(name)) for name in cut))
+    return (*kept, *(AxisStage("reduce", Word(name)) for name in cut))
 
 
 def _is_reduce(stage: StageText) -> bool:
