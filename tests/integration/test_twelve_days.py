@@ -80,7 +80,7 @@ def test_the_same_seed_gives_the_same_log(tmp_path: Path) -> None:
 
 def test_an_update_in_mid_run_leads_to_the_next_version(tmp_path: Path) -> None:
     """Artifacts of both versions are compared on the firmware that is there."""
-    rates = CALM.model_copy(update={"update": 20.0})
+    rates = CALM.model_copy(update={"update": 200.0})
     outcome = simulated(tmp_path / "run", rates, 5, n=12)
     assert outcome.violation is None
     events = [record.event for record in read(tmp_path / "run")]
