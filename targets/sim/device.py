@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sim.noise import QUIET, REAL, Job, NoisyDevice, NoReadings, Rng
+from sim.noise import QUIET, REAL, Floats, Job, NoisyDevice, NoReadings, Rng
 from targets.protocol import Clock, Measured, MeasureFailed, Run
 from targets.sim.artifact import CLOCK_HZ
 from targets.sim.check import check
@@ -64,18 +64,23 @@ def measure(order: Order, noise: Noise, clock: Clock) -> Measured | MeasureFaile
     device = _device(noise, order.seed)
     cycles = device.run(_job(order, starts_s), _rng(order, at_s))
     if isinstance(cycles, NoReadings):
-        clock.spend(order.limit_s if cycles.reason == "hung" else order.lasts_s)
-        return MeasureFailed(None, f"the job {cycles.reason}: no readings came back")
+        is_hung = cycles.reason == "hung"
+        clock.spend(order.limit_s if is_hung else order.lasts_s)
+        return MeasureFailed(None, f"the job {'hung' if is_hung else 'was lost'}: no readings")
     clock.spend(order.lasts_s)
     margins = _margins(order)
     if isinstance(margins, MeasureFailed):
         return margins
-    probes_s = [PROBE_S * exp(PROBE_SD * device.condition(s)) for s in starts_s[:: order.group]]
-    runs = tuple(
-        Run(arm, tuple((row / CLOCK_HZ).tolist()), probes_s[i // order.group])
+    probes_s = [PROBE_S * exp(PROBE_SD * device.condition(s)) for s in starts_s]
+    return Measured(_runs(order, cycles, probes_s), margins)
+
+
+def _runs(order: Order, cycles: Floats, probes_s: Sequence[float]) -> tuple[Run, ...]:
+    """Pair the launches of each run with the probe before its group."""
+    return tuple(
+        Run(arm, tuple((row / CLOCK_HZ).tolist()), probes_s[i - i % order.group])
         for i, (arm, row) in enumerate(zip(order.schedule, cycles, strict=True))
     )
-    return Measured(runs, margins)
 
 
 def _job(order: Order, starts_s: Sequence[float]) -> Job:

@@ -1,6 +1,5 @@
 """Campaigns on the simulated NPU, from the campaign file to the audit."""
 
-import filecmp
 from math import exp, fsum, log
 from pathlib import Path
 
@@ -72,10 +71,12 @@ def test_the_same_seed_gives_the_same_log(tmp_path: Path) -> None:
     outcomes = [simulated(tmp_path / name, BUSY, 3) for name in ("one", "two")]
     assert outcomes[0] == outcomes[1]
     assert outcomes[0].violation is None
-    logs = [segment_path(tmp_path / name, 0) for name in ("one", "two")]
-    assert filecmp.cmp(*logs, shallow=False)
     simulated(tmp_path / "three", BUSY, 4)
-    assert not filecmp.cmp(logs[0], segment_path(tmp_path / "three", 0), shallow=False)
+    one, two, three = (
+        segment_path(tmp_path / name, 0).read_bytes() for name in ("one", "two", "three")
+    )
+    assert one == two
+    assert one != three
 
 
 def test_an_update_in_mid_run_leads_to_the_next_version(tmp_path: Path) -> None:
