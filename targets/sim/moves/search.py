@@ -20,14 +20,17 @@ from targets.sim.moves.settle import settled
 
 _CHUNK: Final = 40
 """Changes tried before the best of them are proposed."""
-_BLIND: Final = 0.2
-"""Share of proposals in whatever order they come: the static model is often wrong."""
+_LATE: Final = 2
+"""Proposals of each chunk that had been postponed: the static model is often wrong."""
 _PAIRS: Final = 0.3
 """Share of pairs among the changes tried."""
 _SECONDS: Final = 8
 """Changes that are tried on top of another one."""
+_BETTER: Final = 0.9995
+_NEUTRAL: Final = 1.025
 _HOPELESS: Final = 1.25
-"""Static makespan over that of the kernel before, beyond which nothing is proposed."""
+"""Static makespans over that of the kernel before: up to the first a change is promising, up to the
+second as good as any, beyond the last never proposed."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,13 @@ def attempt(kernel: KernelText, toolchain: Toolchain) -> Schedule | None:
     except IllegalError:
         return None
     return schedule(program, toolchain)
+
+
+def _chance(ratio: float) -> float:
+    """Return how probably a change is proposed at once, by what the static model says of it."""
+    if ratio < _BETTER:
+        return 1.0
+    return 0.5 if ratio < _NEUTRAL else 0.15
 
 
 class Search:
@@ -89,13 +99,15 @@ class Search:
         if self.schedule is None:
             return
         changes = self._mixed()
+        postponed: list[Proposal] = []
         while chunk := list(islice(changes, _CHUNK)):
             tried = [p for change in chunk if (p := self._tried(change))]
-            blind = [p for p in tried if self._random.random() < _BLIND]
-            ranked = sorted((p for p in tried if p not in blind), key=lambda p: p.ratio)
-            while ranked or blind:
-                rest = blind if blind and (not ranked or self._random.random() < _BLIND) else ranked
-                yield rest.pop(0)
+            now = [p for p in tried if self._random.random() < _chance(p.ratio)]
+            postponed += [p for p in tried if p not in now]
+            self._random.shuffle(postponed)
+            yield from sorted(now, key=lambda p: p.ratio)
+            yield from (postponed.pop() for _ in range(min(_LATE, len(postponed))))
+        yield from postponed
 
     def _tried(self, change: Change) -> Proposal | None:
         kernel = settled(change.make())
@@ -133,7 +145,8 @@ class Search:
 
     def _some(self, kernel: KernelText) -> Iterator[Change]:
         """Yield a change of each of a few moves."""
-        for move in self._random.sample(list(MOVES), _SECONDS):
+        moves, often = zip(*self._weights.items(), strict=True)
+        for move in dict.fromkeys(self._random.choices(moves, often, k=_SECONDS)):
             if found := list(MOVES[move](kernel)):
                 change = self._random.choice(found)
                 yield replace(change, name=f"{move}: {change.name}")
@@ -143,7 +156,7 @@ class Search:
         found: list[tuple[float, Change]] = []
         for move, propose in MOVES.items():
             named = {f"{move}: {change.name}": change for change in propose(kernel)}
-            rate = self._weights.get(move, 1.0) / max(len(named), 1) ** 0.5
+            rate = self._weights[move] / max(len(named), 1)
             for name, change in named.items():
                 found.append((self._random.expovariate(rate), replace(change, name=name)))
         return [change for _, change in sorted(found, key=lambda pair: pair[0])]
