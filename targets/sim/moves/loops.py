@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from math import gcd
 
 from sim.npu.syntax import (
     Count,
@@ -16,7 +17,8 @@ from sim.npu.syntax import (
     Word,
 )
 from targets.sim.moves.change import Change, label
-from targets.sim.moves.layout import laid_out
+from targets.sim.moves.layout import Layout, laid_out
+from targets.sim.moves.settle import over
 from targets.sim.moves.tree import (
     Path,
     at,
@@ -38,14 +40,36 @@ _BUFFERS = (1, 2, 3, 4, 6, 8)
 
 def tiles(kernel: KernelText) -> Iterator[Change]:
     """Cut a loop into more or fewer tiles."""
+    layout = laid_out(kernel)
     for path, loop in every(kernel, LoopText):
+        share = _share(layout, loop, loop.axis.text)
         for n in _COUNTS:
-            if n != loop.count.value:
+            if n != loop.count.value and share % n == 0:
                 new = replace(loop, count=Count(n))
                 what = f"{label(loop)} in {n} tiles"
                 yield Change(
                     what, "fewer commands, or more that overlap", partial(put, kernel, path, new)
                 )
+
+
+def _share(layout: Layout, statement: StatementText, axis: str) -> int:
+    """Return the elements of an axis in a slice that all tensors which it writes have in common."""
+    tensors = (layout.chip[name] for name in writes(statement))
+    return gcd(
+        *(n for t in tensors for n, a in zip(t.share, t.axes, strict=True) if a.root == axis)
+    )
+
+
+def other_axis(kernel: KernelText) -> Iterator[Change]:
+    """Tile another axis of what a loop makes."""
+    layout = laid_out(kernel)
+    for path, loop in every(kernel, LoopText):
+        for name in writes(loop)[-1:]:
+            for axis in layout.chip[name].axes:
+                new = over(loop, layout.chip[name], axis.root)
+                what = f"{label(loop)} over {axis.root}"
+                why = "rows one after the other need not wait for sums over columns"
+                yield Change(what, why, partial(put, kernel, path, new))
 
 
 def buffers(kernel: KernelText) -> Iterator[Change]:
@@ -182,6 +206,8 @@ def enloop(kernel: KernelText) -> Iterator[Change]:
             if len(run) < n or not all(isinstance(s, LoadText | PassText) for s in run):
                 continue
             for axis, count in ((a, c) for a in axes for c in (2, 3, 5)):
+                if any(_share(layout, s, axis) % count for s in statements(run)):
+                    continue
                 what = f"{';'.join(label(s) for s in statements(run))} in {count} tiles of {axis}"
                 why = "the first tile is there before the last one is loaded"
                 make = partial(_enlooped, kernel, path[-1], n, axis, count)

@@ -14,6 +14,7 @@ MOVES: Final[Mapping[str, Move]] = {
     "load place": places.replace_load,
     "load there": places.move_load,
     "tiles": loops.tiles,
+    "other axis": loops.other_axis,
     "buffers": loops.buffers,
     "unloop": loops.unloop,
     "fission": loops.fission,
@@ -41,6 +42,7 @@ MOVES: Final[Mapping[str, Move]] = {
     "decoded": passes.decoded,
     "keep": passes.keep,
     "stay": exchange.stay,
+    "stay elsewhere": exchange.stay_elsewhere,
     "gather": exchange.gather,
     "ring": exchange.ring,
 }
@@ -84,6 +86,7 @@ _OFTEN: Final[Mapping[str, float]] = {
     "load place": 2,
     "split": 0.5,
     "context": 0.5,
+    "stay elsewhere": 2,
     "gather": 0.5,
     "interchange": 0.3,
     "dtype": 0.3,

@@ -1,10 +1,12 @@
 """Which change of a kernel to propose next: the promising ones by static cost, and some others."""
 
+import hashlib
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count, islice
+from itertools import islice
+from threading import Lock
 from typing import Final
 
 from sim.npu.check.program import check
@@ -54,6 +56,10 @@ def attempt(kernel: KernelText, toolchain: Toolchain) -> Schedule | None:
     return schedule(program, toolchain)
 
 
+def _digest(source: str) -> bytes:
+    return hashlib.sha256(source.encode()).digest()
+
+
 def _chance(ratio: float) -> float:
     """Return how probably a change is proposed at once, by what the static model says of it."""
     if ratio < _BETTER:
@@ -74,26 +80,32 @@ class Search:
         self._kernel = kernel
         self._toolchain = toolchain
         self._weights = weights
-        self._source = print_kernel(kernel)
-        self._random = random.Random(f"{seed} {self._source}")
-        self._seen = {self._source}
+        source = print_kernel(kernel)
+        self._random = random.Random(f"{seed} {source}")
+        self._seen = {_digest(source)}
         self._known: list[Proposal] = []
         self._rest = self._proposals()
+        self._lock = Lock()
 
     @cached_property
     def schedule(self) -> Schedule | None:
         """Of the kernel itself; None if it is illegal."""
         return attempt(self._kernel, self._toolchain)
 
-    def proposals(self) -> Iterator[Proposal]:
-        """Yield the proposals, promising ones first; they are made as they are needed."""
-        for i in count():
-            if i == len(self._known):
-                new = next(self._rest, None)
-                if new is None:
-                    return
+    def first(self, tried: Collection[str]) -> Proposal | None:
+        """Return the first proposal whose name is not among ``tried``; None if there is none.
+
+        Proposals are made as they are needed. Any thread may ask.
+        """
+        with self._lock:
+            for known in self._known:
+                if known.name not in tried:
+                    return known
+            for new in self._rest:
                 self._known.append(new)
-            yield self._known[i]
+                if new.name not in tried:
+                    return new
+        return None
 
     def _proposals(self) -> Iterator[Proposal]:
         if self.schedule is None:
@@ -112,9 +124,9 @@ class Search:
     def _tried(self, change: Change) -> Proposal | None:
         kernel = settled(change.make())
         source = print_kernel(kernel)
-        if source in self._seen:
+        if _digest(source) in self._seen:
             return None
-        self._seen.add(source)
+        self._seen.add(_digest(source))
         plan = attempt(kernel, self._toolchain)
         assert self.schedule is not None
         if plan is None or plan.makespan > _HOPELESS * self.schedule.makespan:

@@ -11,6 +11,7 @@ from sim.npu.syntax import (
     AluText,
     AxisStage,
     ContractText,
+    Count,
     HbmDecl,
     Item,
     KernelText,
@@ -53,6 +54,7 @@ def settled(kernel: KernelText) -> KernelText:
     """Return ``kernel`` with the consequences of a change drawn; it may still be illegal."""
     for _ in range(_ROUNDS):
         kernel, layout = _with_stages(kernel)
+        kernel = _with_loops(kernel, layout)
         moved = _realigned(kernel, layout)
         if moved is None:
             break
@@ -84,6 +86,24 @@ def _stages(run: PassText, layout: Layout) -> tuple[StageText, ...]:
     where = switched(run, source)
     cut = [a.name for a in layout.summed(run) if where.n_slice_parts(a.root) > 1]
     return (*kept, *(AxisStage("reduce", Word(name)) for name in cut))
+
+
+def _with_loops(kernel: KernelText, layout: Layout) -> KernelText:
+    """Let no loop tile an axis that is reduced in it: tile another axis of the result instead."""
+    for path, loop in every(kernel, LoopText):
+        reduce = AxisStage("reduce", loop.axis)
+        for _, run in every(replace(kernel, items=loop.body), PassText):
+            result = layout.chip.get(run.output.text)
+            if reduce in run.stages and result and result.axes:
+                kernel = put(kernel, path, over(loop, result, result.axes[0].root))
+    return kernel
+
+
+def over(loop: LoopText, result: Tensor, axis: str) -> LoopText:
+    """Return a loop over another axis, with no fewer tiles as far as a slice's share allows."""
+    n = max(n for n, a in zip(result.share, result.axes, strict=True) if a.root == axis)
+    count = min((d for d in range(loop.count.value, n) if n % d == 0), default=max(n, 1))
+    return replace(loop, axis=Word(axis), count=Count(count))
 
 
 def _is_reduce(stage: StageText) -> bool:
