@@ -35,6 +35,7 @@ from targets.sim.moves.layout import (
 from targets.sim.moves.tree import (
     Path,
     at,
+    body_of,
     every,
     fresh,
     loaded,
@@ -43,9 +44,13 @@ from targets.sim.moves.tree import (
     statements,
     stored,
     walk,
+    with_body,
     writer,
+    writes,
 )
 
+_JOINED = 3
+"""Tensors of a command that another one may join."""
 _ROUNDS = 24
 """Operands moved before a kernel is given up as it is."""
 
@@ -158,7 +163,34 @@ def _moved(
         name = made.source.text
     before = layout.places[made.place.text]
     where = _wanted(operand, stream, before, broadcast)
-    return None if same_place(where, before) else at_place(kernel, path, where)
+    if same_place(where, before):
+        return None
+    if len(made.outputs) > 1:
+        kernel = _alone(kernel, path, made, name)
+        path = (*path[:-1], path[-1] + 1)
+    return _joined(at_place(kernel, path, where), name)
+
+
+def _alone(kernel: KernelText, path: Path, load: LoadText, name: str) -> KernelText:
+    """Load one tensor in a command of its own, behind that of the others."""
+    k = writes(load).index(name)
+    one = replace(load, outputs=load.outputs[k : k + 1], sources=load.sources[k : k + 1])
+    outputs = load.outputs[:k] + load.outputs[k + 1 :]
+    sources = load.sources[:k] + load.sources[k + 1 :]
+    return put(kernel, path, replace(load, outputs=outputs, sources=sources), one)
+
+
+def _joined(kernel: KernelText, name: str) -> KernelText:
+    """Load a tensor that moved together with those that the next command loads to its place."""
+    path, load = writer(kernel, name) or ((0,), None)
+    body, k = body_of(kernel, path), path[-1]
+    after = body[k + 1] if k + 1 < len(body) else None
+    if not isinstance(load, LoadText) or not isinstance(after, LoadText):
+        return kernel
+    if (load.place, load.block) != (after.place, after.block) or len(after.outputs) > _JOINED:
+        return kernel
+    both = replace(load, outputs=load.outputs + after.outputs, sources=load.sources + after.sources)
+    return with_body(kernel, path, (*body[:k], both, *body[k + 2 :]))
 
 
 def _wanted(operand: Tensor, stream: Placement, before: Placement, broadcast: bool) -> Placement:
