@@ -22,7 +22,7 @@ _TASKS: Final = "design, implement, analyse, step, review"
 _REVIEW: Final = "<review>go</review><reason>the catalogue filters nothing</reason>"
 _UNREADABLE: Final = "<nothing>the best version does not parse</nothing>"
 _NO_STEP: Final = "<nothing>no change of this source compiles that was not tried</nothing>"
-_MAX_SEARCHES: Final = 16
+_MAX_SEARCHES: Final = 8
 """Kernels whose searches are kept."""
 
 
@@ -60,11 +60,11 @@ class SimCatalogue:
         search = self._search(ask)
         if search is None:
             return _UNREADABLE
-        for step in search.proposals():
-            if step.name not in ask.tried:
-                claims = _claims(step.why, step.ratio, step.name)
-                return claims + "".join(_edits(ask.incumbent_source, step.source))
-        return _NO_STEP
+        step = search.first(ask.tried)
+        if step is None:
+            return _NO_STEP
+        claims = _claims(step.why, step.ratio, step.name)
+        return claims + "".join(_edits(ask.incumbent_source, step.source))
 
     def _search(self, ask: Ask) -> Search | None:
         limit = limit_in(ask.bottleneck)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from math import gcd
 
 from sim.npu.syntax import (
     Count,
@@ -16,8 +17,11 @@ from sim.npu.syntax import (
     Word,
 )
 from targets.sim.moves.change import Change, label
-from targets.sim.moves.layout import laid_out
+from targets.sim.moves.layout import Layout, laid_out
+from targets.sim.moves.settle import over
 from targets.sim.moves.tree import (
+    Path,
+    at,
     body_of,
     every,
     fresh,
@@ -36,14 +40,36 @@ _BUFFERS = (1, 2, 3, 4, 6, 8)
 
 def tiles(kernel: KernelText) -> Iterator[Change]:
     """Cut a loop into more or fewer tiles."""
+    layout = laid_out(kernel)
     for path, loop in every(kernel, LoopText):
+        share = _share(layout, loop, loop.axis.text)
         for n in _COUNTS:
-            if n != loop.count.value:
+            if n != loop.count.value and share % n == 0:
                 new = replace(loop, count=Count(n))
                 what = f"{label(loop)} in {n} tiles"
                 yield Change(
                     what, "fewer commands, or more that overlap", partial(put, kernel, path, new)
                 )
+
+
+def _share(layout: Layout, statement: StatementText, axis: str) -> int:
+    """Return the elements of an axis in a slice that all tensors which it writes have in common."""
+    tensors = (layout.chip[name] for name in writes(statement))
+    return gcd(
+        *(n for t in tensors for n, a in zip(t.share, t.axes, strict=True) if a.root == axis)
+    )
+
+
+def other_axis(kernel: KernelText) -> Iterator[Change]:
+    """Tile another axis of what a loop makes."""
+    layout = laid_out(kernel)
+    for path, loop in every(kernel, LoopText):
+        for name in writes(loop)[-1:]:
+            for axis in layout.chip[name].axes:
+                new = over(loop, layout.chip[name], axis.root)
+                what = f"{label(loop)} over {axis.root}"
+                why = "rows one after the other need not wait for sums over columns"
+                yield Change(what, why, partial(put, kernel, path, new))
 
 
 def buffers(kernel: KernelText) -> Iterator[Change]:
@@ -86,25 +112,45 @@ def fission(kernel: KernelText) -> Iterator[Change]:
 def hoist(kernel: KernelText) -> Iterator[Change]:
     """Do one load or pass of a loop before it, as a whole, with what it needs."""
     for path, statement in walk(kernel.items):
-        if len(path) > 1 and not isinstance(statement, LoopText | StoreText):
-            body = body_of(kernel, path)
-            needed = _needed(body[: path[-1] + 1])
-            rest = tuple(s for s in body if s not in needed)
-            for depth in range(1, len(path)):
-                outer = path[:depth]
-                changed = _with_rest(kernel, path, rest)
-                if changed is None:
-                    continue
-                loop = body_of(changed, outer)[outer[-1]]
-                what = f"{label(statement)} before {label(loop)}"  # type: ignore[arg-type]
-                why = "once for all tiles: longer runs, fewer commands"
-                yield Change(what, why, partial(put, changed, outer, *needed, loop))
+        for depth in range(1, len(path) if isinstance(statement, LoadText | PassText) else 0):
+            loop = at(kernel, path[:depth])
+            assert isinstance(loop, LoopText), path
+            what = f"{label(statement)} before {label(loop)}"
+            why = "once for all tiles: longer runs, fewer commands"
+            yield Change(what, why, partial(_hoisted, kernel, path, depth))
 
 
-def _with_rest(
-    kernel: KernelText, path: tuple[int, ...], rest: tuple[Item, ...]
-) -> KernelText | None:
-    return with_body(kernel, path, rest) if rest else None
+def _hoisted(kernel: KernelText, path: Path, depth: int) -> KernelText:
+    body = body_of(kernel, path)
+    needed = _needed(body[: path[-1] + 1])
+    rest = tuple(s for s in body if not any(s is n for n in needed))
+    if not rest:
+        return put(kernel, path[:depth], *needed)
+    changed = with_body(kernel, path, rest)
+    return put(changed, path[:depth], *needed, at(changed, path[:depth]))
+
+
+def whole_loads(kernel: KernelText) -> Iterator[Change]:
+    """Load everything before the loops that use it, and decode all that is not large there too."""
+    why = "long runs, few commands, and loads that need not wait for passes"
+    yield Change("all", why, partial(_all_hoisted, kernel, ""))
+    for _, load in every(kernel, LoadText):
+        for name in writes(load):
+            yield Change(f"{name} too, decoded", why, partial(_all_hoisted, kernel, name))
+
+
+def _all_hoisted(kernel: KernelText, decoded: str) -> KernelText:
+    """Hoist all loads out of all loops, and the passes that read one of the tensors."""
+    while path := next(_inner(kernel, decoded), None):
+        kernel = _hoisted(kernel, path, 1)
+    return kernel
+
+
+def _inner(kernel: KernelText, decoded: str) -> Iterator[Path]:
+    for path, s in walk(kernel.items):
+        decodes = isinstance(s, PassText) and s.source.text == decoded
+        if len(path) > 1 and (isinstance(s, LoadText) or decodes):
+            yield path
 
 
 def _needed(body: tuple[Item, ...]) -> tuple[StatementText, ...]:
@@ -160,6 +206,8 @@ def enloop(kernel: KernelText) -> Iterator[Change]:
             if len(run) < n or not all(isinstance(s, LoadText | PassText) for s in run):
                 continue
             for axis, count in ((a, c) for a in axes for c in (2, 3, 5)):
+                if any(_share(layout, s, axis) % count for s in statements(run)):
+                    continue
                 what = f"{';'.join(label(s) for s in statements(run))} in {count} tiles of {axis}"
                 why = "the first tile is there before the last one is loaded"
                 make = partial(_enlooped, kernel, path[-1], n, axis, count)

@@ -135,6 +135,8 @@ def _second_cluster(where: Placement, axes: dict[str, None]) -> Iterator[tuple[P
                     if j != k:
                         slices = _scaled(_scaled(where.slices, k, 1, 2), j, 2, 1)
                         yield Placement("", cluster, slices), why
+                halved = _scaled(where.slices, k, 1, 2)
+                yield Placement("", cluster, (*halved, Factor("idle", 2))), why
 
 
 def _scaled(slices: tuple[Factor, ...], k: int, up: int, down: int) -> tuple[Factor, ...]:

@@ -14,10 +14,12 @@ MOVES: Final[Mapping[str, Move]] = {
     "load place": places.replace_load,
     "load there": places.move_load,
     "tiles": loops.tiles,
+    "other axis": loops.other_axis,
     "buffers": loops.buffers,
     "unloop": loops.unloop,
     "fission": loops.fission,
     "hoist": loops.hoist,
+    "whole loads": loops.whole_loads,
     "fuse loops": loops.fuse_loops,
     "interchange": loops.interchange,
     "enloop": loops.enloop,
@@ -40,12 +42,22 @@ MOVES: Final[Mapping[str, Move]] = {
     "decoded": passes.decoded,
     "keep": passes.keep,
     "stay": exchange.stay,
+    "stay elsewhere": exchange.stay_elsewhere,
     "gather": exchange.gather,
     "ring": exchange.ring,
 }
 
 _FIRST: Final[Mapping[Limit, tuple[str, ...]]] = {
-    "memory": ("clusters", "place", "load place", "block", "ring", "unloop", "merge loads"),
+    "memory": (
+        "clusters",
+        "place",
+        "load place",
+        "block",
+        "ring",
+        "unloop",
+        "whole loads",
+        "merge loads",
+    ),
     "passes": ("clusters", "place", "undecoded", "lanes", "fuse", "unloop", "keep", "pieces"),
     "waiting": ("order", "buffers", "stay", "fission", "hoist", "split loads", "enloop"),
 }
@@ -53,17 +65,34 @@ _FIRST: Final[Mapping[Limit, tuple[str, ...]]] = {
 
 
 _OFTEN: Final[Mapping[str, float]] = {
-    "clusters": 4,
     "tidy": 4,
-    "merge all": 3,
+    "clusters": 3,
     "relayout": 3,
-    "keep": 3,
-    "lanes": 3,
+    "whole loads": 3,
+    "hoist": 3,
+    "unloop": 3,
+    "block": 3,
+    "merge all": 2,
+    "keep": 2,
+    "lanes": 2,
     "undecoded": 2,
     "stay": 2,
-    "unloop": 2,
+    "tiles": 2,
+    "buffers": 2,
+    "fission": 2,
+    "order": 2,
+    "fuse": 2,
+    "place": 2,
+    "load place": 2,
+    "split": 0.5,
+    "context": 0.5,
+    "stay elsewhere": 2,
+    "gather": 0.5,
+    "interchange": 0.3,
+    "dtype": 0.3,
+    "decoded": 0.2,
 }
-"""Moves that change much at once, or pay in most kernels."""
+"""How often a move is tried beside others, by how often it pays."""
 
 
 def weights(limit: Limit | None) -> Mapping[str, float]:

@@ -1,10 +1,12 @@
 """Which change of a kernel to propose next: the promising ones by static cost, and some others."""
 
+import hashlib
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count, islice
+from itertools import islice
+from threading import Lock
 from typing import Final
 
 from sim.npu.check.program import check
@@ -20,14 +22,17 @@ from targets.sim.moves.settle import settled
 
 _CHUNK: Final = 40
 """Changes tried before the best of them are proposed."""
-_BLIND: Final = 0.2
-"""Share of proposals in whatever order they come: the static model is often wrong."""
+_LATE: Final = 2
+"""Proposals of each chunk that had been postponed: the static model is often wrong."""
 _PAIRS: Final = 0.3
 """Share of pairs among the changes tried."""
 _SECONDS: Final = 8
 """Changes that are tried on top of another one."""
+_BETTER: Final = 0.9995
+_NEUTRAL: Final = 1.025
 _HOPELESS: Final = 1.25
-"""Static makespan over that of the kernel before, beyond which nothing is proposed."""
+"""Static makespans over that of the kernel before: up to the first a change is promising, up to the
+second as good as any, beyond the last never proposed."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,17 @@ def attempt(kernel: KernelText, toolchain: Toolchain) -> Schedule | None:
     return schedule(program, toolchain)
 
 
+def _digest(source: str) -> bytes:
+    return hashlib.sha256(source.encode()).digest()
+
+
+def _chance(ratio: float) -> float:
+    """Return how probably a change is proposed at once, by what the static model says of it."""
+    if ratio < _BETTER:
+        return 1.0
+    return 0.5 if ratio < _NEUTRAL else 0.15
+
+
 class Search:
     """The proposals for one kernel, in an order that follows from the kernel and a seed."""
 
@@ -64,45 +80,53 @@ class Search:
         self._kernel = kernel
         self._toolchain = toolchain
         self._weights = weights
-        self._source = print_kernel(kernel)
-        self._random = random.Random(f"{seed} {self._source}")
-        self._seen = {self._source}
+        source = print_kernel(kernel)
+        self._random = random.Random(f"{seed} {source}")
+        self._seen = {_digest(source)}
         self._known: list[Proposal] = []
         self._rest = self._proposals()
+        self._lock = Lock()
 
     @cached_property
     def schedule(self) -> Schedule | None:
         """Of the kernel itself; None if it is illegal."""
         return attempt(self._kernel, self._toolchain)
 
-    def proposals(self) -> Iterator[Proposal]:
-        """Yield the proposals, promising ones first; they are made as they are needed."""
-        for i in count():
-            if i == len(self._known):
-                new = next(self._rest, None)
-                if new is None:
-                    return
+    def first(self, tried: Collection[str]) -> Proposal | None:
+        """Return the first proposal whose name is not among ``tried``; None if there is none.
+
+        Proposals are made as they are needed. Any thread may ask.
+        """
+        with self._lock:
+            for known in self._known:
+                if known.name not in tried:
+                    return known
+            for new in self._rest:
                 self._known.append(new)
-            yield self._known[i]
+                if new.name not in tried:
+                    return new
+        return None
 
     def _proposals(self) -> Iterator[Proposal]:
         if self.schedule is None:
             return
         changes = self._mixed()
+        postponed: list[Proposal] = []
         while chunk := list(islice(changes, _CHUNK)):
             tried = [p for change in chunk if (p := self._tried(change))]
-            blind = [p for p in tried if self._random.random() < _BLIND]
-            ranked = sorted((p for p in tried if p not in blind), key=lambda p: p.ratio)
-            while ranked or blind:
-                rest = blind if blind and (not ranked or self._random.random() < _BLIND) else ranked
-                yield rest.pop(0)
+            now = [p for p in tried if self._random.random() < _chance(p.ratio)]
+            postponed += [p for p in tried if p not in now]
+            self._random.shuffle(postponed)
+            yield from sorted(now, key=lambda p: p.ratio)
+            yield from (postponed.pop() for _ in range(min(_LATE, len(postponed))))
+        yield from postponed
 
     def _tried(self, change: Change) -> Proposal | None:
         kernel = settled(change.make())
         source = print_kernel(kernel)
-        if source in self._seen:
+        if _digest(source) in self._seen:
             return None
-        self._seen.add(source)
+        self._seen.add(_digest(source))
         plan = attempt(kernel, self._toolchain)
         assert self.schedule is not None
         if plan is None or plan.makespan > _HOPELESS * self.schedule.makespan:
@@ -133,7 +157,8 @@ class Search:
 
     def _some(self, kernel: KernelText) -> Iterator[Change]:
         """Yield a change of each of a few moves."""
-        for move in self._random.sample(list(MOVES), _SECONDS):
+        moves, often = zip(*self._weights.items(), strict=True)
+        for move in dict.fromkeys(self._random.choices(moves, often, k=_SECONDS)):
             if found := list(MOVES[move](kernel)):
                 change = self._random.choice(found)
                 yield replace(change, name=f"{move}: {change.name}")
@@ -143,7 +168,7 @@ class Search:
         found: list[tuple[float, Change]] = []
         for move, propose in MOVES.items():
             named = {f"{move}: {change.name}": change for change in propose(kernel)}
-            rate = self._weights.get(move, 1.0) / max(len(named), 1) ** 0.5
+            rate = self._weights[move] / max(len(named), 1)
             for name, change in named.items():
                 found.append((self._random.expovariate(rate), replace(change, name=name)))
         return [change for _, change in sorted(found, key=lambda pair: pair[0])]

@@ -11,6 +11,7 @@ from sim.npu.syntax import (
     AluText,
     AxisStage,
     ContractText,
+    Count,
     HbmDecl,
     Item,
     KernelText,
@@ -34,6 +35,7 @@ from targets.sim.moves.layout import (
 from targets.sim.moves.tree import (
     Path,
     at,
+    body_of,
     every,
     fresh,
     loaded,
@@ -42,9 +44,13 @@ from targets.sim.moves.tree import (
     statements,
     stored,
     walk,
+    with_body,
     writer,
+    writes,
 )
 
+_JOINED = 3
+"""Tensors of a command that another one may join."""
 _ROUNDS = 24
 """Operands moved before a kernel is given up as it is."""
 
@@ -53,6 +59,7 @@ def settled(kernel: KernelText) -> KernelText:
     """Return ``kernel`` with the consequences of a change drawn; it may still be illegal."""
     for _ in range(_ROUNDS):
         kernel, layout = _with_stages(kernel)
+        kernel = _with_loops(kernel, layout)
         moved = _realigned(kernel, layout)
         if moved is None:
             break
@@ -84,6 +91,24 @@ def _stages(run: PassText, layout: Layout) -> tuple[StageText, ...]:
     where = switched(run, source)
     cut = [a.name for a in layout.summed(run) if where.n_slice_parts(a.root) > 1]
     return (*kept, *(AxisStage("reduce", Word(name)) for name in cut))
+
+
+def _with_loops(kernel: KernelText, layout: Layout) -> KernelText:
+    """Let no loop tile an axis that is reduced in it: tile another axis of the result instead."""
+    for path, loop in every(kernel, LoopText):
+        reduce = AxisStage("reduce", loop.axis)
+        for _, run in every(replace(kernel, items=loop.body), PassText):
+            result = layout.chip.get(run.output.text)
+            if reduce in run.stages and result and result.axes:
+                kernel = put(kernel, path, over(loop, result, result.axes[0].root))
+    return kernel
+
+
+def over(loop: LoopText, result: Tensor, axis: str) -> LoopText:
+    """Return a loop over another axis, with no fewer tiles as far as a slice's share allows."""
+    n = max(n for n, a in zip(result.share, result.axes, strict=True) if a.root == axis)
+    count = min((d for d in range(loop.count.value, n) if n % d == 0), default=max(n, 1))
+    return replace(loop, axis=Word(axis), count=Count(count))
 
 
 def _is_reduce(stage: StageText) -> bool:
@@ -138,7 +163,34 @@ def _moved(
         name = made.source.text
     before = layout.places[made.place.text]
     where = _wanted(operand, stream, before, broadcast)
-    return None if same_place(where, before) else at_place(kernel, path, where)
+    if same_place(where, before):
+        return None
+    if len(made.outputs) > 1:
+        kernel = _alone(kernel, path, made, name)
+        path = (*path[:-1], path[-1] + 1)
+    return _joined(at_place(kernel, path, where), name)
+
+
+def _alone(kernel: KernelText, path: Path, load: LoadText, name: str) -> KernelText:
+    """Load one tensor in a command of its own, behind that of the others."""
+    k = writes(load).index(name)
+    one = replace(load, outputs=load.outputs[k : k + 1], sources=load.sources[k : k + 1])
+    outputs = load.outputs[:k] + load.outputs[k + 1 :]
+    sources = load.sources[:k] + load.sources[k + 1 :]
+    return put(kernel, path, replace(load, outputs=outputs, sources=sources), one)
+
+
+def _joined(kernel: KernelText, name: str) -> KernelText:
+    """Load a tensor that moved together with those that the next command loads to its place."""
+    path, load = writer(kernel, name) or ((0,), None)
+    body, k = body_of(kernel, path), path[-1]
+    after = body[k + 1] if k + 1 < len(body) else None
+    if not isinstance(load, LoadText) or not isinstance(after, LoadText):
+        return kernel
+    if (load.place, load.block) != (after.place, after.block) or len(after.outputs) > _JOINED:
+        return kernel
+    both = replace(load, outputs=load.outputs + after.outputs, sources=load.sources + after.sources)
+    return with_body(kernel, path, (*body[:k], both, *body[k + 2 :]))
 
 
 def _wanted(operand: Tensor, stream: Placement, before: Placement, broadcast: bool) -> Placement:
