@@ -7,19 +7,25 @@ from typing import Final
 
 from sim.npu.compiler import compile_source
 from sim.npu.device import device_time
+from sim.npu.diagnostics import Diagnostic
 from sim.npu.interpret import Meaning, meaning
 from sim.npu.kernels import SIGNATURES
-from sim.npu.printing import normalize
 from sim.npu.program import Program
+from sim.npu.signature import Signature
 from sim.npu.toolchain import TOOLCHAINS, Toolchain
 
 CLOCK_HZ: Final = 2e9
 """Of the device."""
 
 
-def pack(source: str, toolchain: Toolchain) -> bytes:
-    """Return the artifact of a source that ``toolchain`` compiles."""
-    text = normalize(source)
+@lru_cache(maxsize=512)
+def compiled(text: str, signature: Signature, toolchain: Toolchain) -> Program | Diagnostic:
+    """Compile the tokens of a source, once in a process."""
+    return compile_source(f"{signature.kernel}.npu", text, signature, toolchain)
+
+
+def pack(text: str, toolchain: Toolchain) -> bytes:
+    """Return the artifact of a source's tokens that ``toolchain`` compiles."""
     return f"{_head(text, toolchain)}\n{text}\n".encode()
 
 
@@ -51,8 +57,11 @@ def load(kernel: str, artifact: bytes) -> Loaded:
         raise ValueError(
             f"{head[:100]!r} begins no artifact of the simulated NPU, or a damaged one"
         )
-    program = compile_source(kernel, text, SIGNATURES[kernel].load_only(), toolchain)
-    if not isinstance(program, Program):
+    signature = SIGNATURES[kernel]
+    program = compiled(text, signature, toolchain)
+    if isinstance(program, Diagnostic):
+        program = compiled(text, signature.load_only(), toolchain)
+    if isinstance(program, Diagnostic):
         raise ValueError(f"an artifact that is no {kernel}: {program}; build it from its source")
     return Loaded(program, toolchain)
 

@@ -5,12 +5,11 @@ from typing import Final
 
 from sim.npu.compiler import compile_source
 from sim.npu.diagnostics import Diagnostic
-from sim.npu.parse import MAX_CHARACTERS
 from sim.npu.printing import normalize
 from sim.npu.signature import Signature
 from sim.npu.toolchain import Toolchain
 from targets.protocol import BuildFailed, Built
-from targets.sim.artifact import pack
+from targets.sim.artifact import compiled, pack
 
 MAX_SHOWN: Final = 300
 """Characters of a signature, and of a snippet: half a statement is no rule."""
@@ -20,12 +19,12 @@ _DECLARED: Final = re.compile(r"\b(?:axis|hbm|place|for)\s+(\w+)")
 def build(source: str, signature: Signature, toolchain: Toolchain) -> Built | BuildFailed:
     """Compile ``source``; the artifact does not depend on its comments and spacing."""
     text = normalize(source)
-    if len(text) <= MAX_CHARACTERS:
-        text = source  # with the author's lines; its tokens alone can be longer than it
-    compiled = compile_source(f"{signature.kernel}.npu", text, signature, toolchain)
-    if isinstance(compiled, Diagnostic):
-        return _failed(compiled, source)
-    return Built(pack(source, toolchain), "")
+    answer = compiled(text, signature, toolchain)
+    if not isinstance(answer, Diagnostic):
+        return Built(pack(text, toolchain), "")
+    at_its_lines = compile_source(answer.file, source, signature, toolchain)
+    # The tokens alone can be too long, with blanks between them.
+    return _failed(at_its_lines if isinstance(at_its_lines, Diagnostic) else answer, source)
 
 
 def _failed(diagnostic: Diagnostic, source: str) -> BuildFailed:
