@@ -8,15 +8,12 @@ from targets.protocol import Measured, MeasureFailed, Target, VirtualTarget
 
 
 def rigged(
-    target: Target, clock: VirtualClock, hangs: Callable[[], bool], n_updates: int
+    target: VirtualTarget, clock: VirtualClock, hangs: Callable[[], bool], n_updates: int
 ) -> Target:
     """A copy of ``target`` whose device jobs hang when told, after updates of its toolchain."""
-    if isinstance(target, VirtualTarget):
-        target.spend = clock.spend
-    rig = copy.copy(target)
-
-    def fingerprint() -> dict[str, str]:
-        return {**target.fingerprint(), **({"update": str(n_updates)} if n_updates else {})}
+    target.clock = clock
+    world = target.updated(n_updates)
+    rig = copy.copy(world)
 
     def measure(
         kernel: str,
@@ -32,11 +29,10 @@ def rigged(
         if hangs():
             clock.spend(limit_s)
             return MeasureFailed(None, f"the job hung and was killed after {limit_s:.0f} s")
-        return target.measure(
+        return world.measure(
             kernel, arms, schedule, group=group, launches=launches, checked=checked, seed=seed,
             limit_s=limit_s,
         )  # fmt: skip
 
-    rig.fingerprint = fingerprint  # type: ignore[method-assign]
     rig.measure = measure  # type: ignore[method-assign]
     return rig

@@ -28,7 +28,7 @@ from sim.faults import DAY_S, Faults, Outage
 from sim.invariants import Invariants, ViolationError
 from sim.orders import Given, given
 from sim.rates import ORDERS, FaultKind, Rates
-from targets.protocol import Target
+from targets.protocol import VirtualTarget
 
 STALL_S = 7 * DAY_S
 """A run that waits longer than this waits for ever."""
@@ -66,13 +66,13 @@ class Simulation:
     Args:
         run: the run folder, new.
         campaign: what to run; its seed is replaced by ``seed``.
-        target: what to run it on; its work takes virtual time if it says how much.
+        target: what to run it on.
         rates: of the faults.
         seed: of everything that is drawn.
     """
 
     def __init__(
-        self, run: Path, campaign: Campaign, target: Target, rates: Rates, seed: int
+        self, run: Path, campaign: Campaign, target: VirtualTarget, rates: Rates, seed: int
     ) -> None:
         self._run, self._target, self._seed = run, target, seed
         self._campaign = campaign.model_copy(update={"seed": seed})

@@ -107,8 +107,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.say(f"the run is paused until `kernelwright resume {run}`")
     clock = None
     if isinstance(target, VirtualTarget):
-        clock = VirtualClock(before.spending.last_ns or time.time_ns())
-        target.spend = clock.spend
+        began_ns = records[0].time_ns if records else time.time_ns()
+        clock = VirtualClock(began_ns, ((before.spending.last_ns or began_ns) - began_ns) / 1e9)
+        target.clock = clock
     state, head = _drive(run, campaign, target, options, clock)
     return _conclude(state, run, head, options, is_reported=False)
 

@@ -23,6 +23,7 @@ from scripts.campaign_file import load, load_rates
 from scripts.runs import FAILED, UsageError, without_traceback
 from sim.faults import DAY_S
 from sim.rates import CALM, Rates
+from targets.protocol import VirtualTarget
 from targets.registry import load_target
 
 TARGET = "sim"
@@ -40,7 +41,7 @@ class World:
         """Run one campaign; return how it went, and its run folder if something did not hold."""
         structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
         folder = Path(tempfile.mkdtemp(prefix="kernelwright-simulated-"))
-        target = load_target(self.campaign.target, self.campaign.preset)
+        target = _target(self.campaign)
         outcome = Simulation(folder / "run", self.campaign, target, self.rates, seed).finish()
         if outcome.violation:
             return outcome, folder / "run"
@@ -118,9 +119,18 @@ def _campaign(what: Path | None, days: float) -> Campaign:
                 f"the {role}'s provider is {provider!r}; simulate takes the catalogue only, "
                 "since a model's replies do not follow from a seed"
             )
+    _target(campaign)
     budget = campaign.budget
     wall_s = min(days * DAY_S, budget.wall_s or days * DAY_S)
     return campaign.model_copy(update={"budget": budget.model_copy(update={"wall_s": wall_s})})
+
+
+def _target(campaign: Campaign) -> VirtualTarget:
+    target = load_target(campaign.target, campaign.preset)
+    if not isinstance(target, VirtualTarget):
+        reason = f"target {campaign.target!r} works in real time"
+        raise UsageError(f"{reason}; simulate takes one that has a clock, such as {TARGET!r}")
+    return target
 
 
 def _rates(file: Path | None) -> Rates:

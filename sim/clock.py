@@ -14,9 +14,9 @@ class VirtualClock:
         world: where processes wait for each other and for the time to pass.
     """
 
-    def __init__(self, start_ns: int = 0) -> None:
-        """Begin at ``start_ns``, UTC in ns since the epoch."""
-        self.world = Environment()
+    def __init__(self, start_ns: int = 0, now_s: float = 0.0) -> None:
+        """Begin ``now_s`` seconds after ``start_ns``, UTC in ns since the epoch."""
+        self.world = Environment(now_s)
         self._start_ns = start_ns
         self._spent_s = 0.0
 

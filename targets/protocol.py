@@ -1,6 +1,6 @@
 """What the rest of the system may ask of an accelerator."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -195,23 +195,43 @@ class Target(Protocol):
         ...
 
 
+class Clock(Protocol):
+    """Time in a simulated world; `sim.clock.VirtualClock` is one."""
+
+    def __call__(self) -> float:
+        """Seconds since the begin of the run, as the actor at work sees them."""
+        ...
+
+    def spend(self, seconds: float) -> None:
+        """Take ``seconds`` for the work in hand."""
+        ...
+
+
 @runtime_checkable
 class VirtualTarget(Target, Protocol):
     """A target whose work takes no real time; its runs are driven on a virtual clock."""
 
-    spend: Callable[[float], None]
-    """Told the seconds that a build, a check, a job or a reply of the catalogue takes. Whoever
-    drives the clock sets it."""
+    clock: Clock
+    """Told what a build, a check, a job or a reply of the catalogue takes. Whoever drives the
+    clock sets it."""
+
+    def updated(self, n_updates: int) -> "VirtualTarget":
+        """Return this target, on the same clock, after updates of its toolchain."""
+        ...
 
 
 @runtime_checkable
 class TruthKnown(Protocol):
-    """A target that can say what is true, for reports on finished work: no actor may ask it."""
+    """A target that can say what its readings scatter around; a search never asks it."""
 
     def truth(self, kernel: str, artifact: bytes) -> float:
-        """Return the seconds of a launch without noise; infinite for one that hangs."""
+        """Return the seconds of a launch without noise, infinite if it hangs.
+
+        Raises:
+            ValueError: this is no artifact of this kernel.
+        """
         ...
 
     def true_bound(self, kernel: str) -> float:
-        """Return the seconds of a launch of the fastest load-only program, without noise."""
+        """Return the seconds of the fastest load-only variant without noise."""
         ...

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from targets.gemma4.kernels import Buffer, DType, Kernel
+from targets.gemma4.mathematics import MATHEMATICS
 
 _C_TYPES: Final[Mapping[DType, str]] = {
     "bf16": "uint16_t",
@@ -48,42 +49,13 @@ def task(kernel: Kernel) -> str:
     """Return all that an author needs: mathematics, formats, tolerance, buffers and rules."""
     return _TASK.format(
         name=kernel.name,
-        mathematics=_MATHEMATICS[kernel.name],
+        mathematics=MATHEMATICS[kernel.name],
         header=header(kernel),
         atol=kernel.atol,
         rtol=kernel.rtol,
         weight_bytes=kernel.weight_bytes,
     )
 
-
-_MATHEMATICS: Final = {
-    "sliding_project_qkv": """\
-xn = rmsnorm(x) * w_rms
-q[i] = sq[i] * sum_j wq[i][j] * xn[j]     for i in 0..QS-1
-k[i] = sk[i] * sum_j wk[i][j] * xn[j]     for i in 0..PS-1
-v[i] = sv[i] * sum_j wv[i][j] * xn[j]     for i in 0..PS-1
-For every head, that is every DS consecutive elements of q, k and v:
-    q_head = rope(rmsnorm(q_head) * q_rms)
-    k_head = rope(rmsnorm(k_head) * k_rms)
-    v_head = rmsnorm(v_head)
-rope(t)[i] = t[i] * cos_row[i] + t[(i + DS/2) % DS] * sin_row[i]
-    (the table's sine already carries the sign)
-cos_row and sin_row are the DS elements that start offsets[0] BYTES into cos and sin.
-q goes to q_out. k and v go to the PS elements that start offsets[1] BYTES into k_cache and
-v_cache, which are rings of TS rows; every other row must stay as it is, bit for bit.""",
-    "sliding_attention_output": """\
-y[i] = so[i] * sum_j wo[i][j] * x[j]      for i in 0..H-1, j in 0..QS-1
-residual = residual + rmsnorm(y) * w_post""",
-    "decoder_feedforward": """\
-xn = rmsnorm(residual) * w_pre
-up[i]   = globals[0] * sum_j w_up[i][j]   * s_up[i][j/16]   * xn[j]    for i in 0..L-1
-gate[i] = globals[1] * sum_j w_gate[i][j] * s_gate[i][j/16] * xn[j]    for i in 0..L-1
-h[i]    = up[i] * gelu(gate[i]),  gelu(z) = z/2 * (1 + erf(z / sqrt(2)))
-down[i] = globals[2] * sum_j w_down[i][j] * s_down[i][j/16] * h[j]     for i in 0..H-1
-y = rmsnorm(down) * w_post
-residual = (residual + y) * layer_scalar[0]
-Every 16 consecutive weights of a row share one scale; scales are finite and not negative.""",
-}
 
 _TASK: Final = """\
 Kernel {name}: write C11 for one core that defines `void kernel(const struct args *a)`.

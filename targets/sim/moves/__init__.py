@@ -1,0 +1,1 @@
+"""Changes of a kernel's syntax tree, for searches without a model."""
