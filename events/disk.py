@@ -1,6 +1,7 @@
 """The file operations of the record: one seam, behind which tests put a faulty disk."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 SPARE_STEP = 1 << 16
@@ -14,6 +15,19 @@ def spare(n_bytes: int, least: int = 0) -> int:
     A quarter of what there is, so that a short file stays short.
     """
     return min(max(n_bytes // 4, least), MAX_SPARE_BYTES) // SPARE_STEP * SPARE_STEP
+
+
+def read_small(path: Path, max_bytes: int) -> bytes | None:
+    """Return the bytes of a file that nothing depends on.
+
+    Returns:
+        None if it cannot be read, has more than ``max_bytes``, or is a pipe or the like, from
+        which reading might never end.
+    """
+    with suppress(OSError):
+        if path.is_file() and path.stat().st_size <= max_bytes:
+            return path.read_bytes()
+    return None
 
 
 class Disk:
@@ -59,7 +73,8 @@ class Disk:
         """
         staged = path.with_name(f"{path.name}.tmp")  # one writer: whoever left one is gone
         try:
-            self._fill(os.open(staged, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), data)
+            flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+            self._fill(os.open(staged, flags, 0o600), data)
             staged.replace(path)
         except OSError:
             staged.unlink(missing_ok=True)

@@ -43,7 +43,7 @@ class Writer:
             cursor, last = read_end(run)
             self.path, self._header, self.at = cursor.path, cursor.header, cursor.at
             self.lock.exceed(self.at.epoch)
-            self._mark_fd = os.open(run / MARK_NAME, os.O_RDWR)
+            self._mark_fd = os.open(run / MARK_NAME, os.O_RDWR | os.O_NOFOLLOW)
             resources.callback(os.close, self._mark_fd)
             self._fd = os.open(self.path, os.O_RDWR)
             resources.callback(lambda: os.close(self._fd))
