@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from events import segments
+from events import codec, segments
 from events.blob_names import blobs_of
 from events.blobs import Blobs
 from events.damage import survey
@@ -355,6 +355,24 @@ def test_an_import_keeps_who_wrote_and_sealed_what(
 
     logs = [{p.name: p.read_bytes() for p in (run / "log").glob("*.seg")} for run in (out, run)]
     assert logs[0] == logs[1]
+
+
+def test_the_export_of_an_older_versions_run_tells_both_heads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever noted the run's head must not take the import for a rebuilt chain."""
+    pytest.importorskip("pyarrow")
+    run, tables, out = (tmp_path / name for name in ("run", "tables", "out"))
+    with monkeypatch.context() as older:
+        older.setattr(codec, "SCHEMA", bytes(32))
+        write(run, "a")
+
+    assert log.main(["export", str(run), "--parquet", str(tables)]) == 0
+    said = capsys.readouterr().out
+    assert log.main(["import", str(tables), "--out", str(out)]) == 0
+
+    assert f"head {read_head(run)}\n" in said
+    assert said.split()[-1] == read_head(out) != read_head(run)
 
 
 def test_an_existing_run_is_not_imported_over(
