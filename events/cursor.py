@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator
 from io import FileIO
 from pathlib import Path
@@ -38,6 +39,7 @@ class Cursor:
 
     def __init__(self, run: Path, after: Position | None = None) -> None:
         self._run = run
+        self._known: list[int] = []
         self._mark = read_mark(run)
         self._enter(after.segment if after else 0, None)
         if self._mark and self._mark.salt != self.at.salt:
@@ -81,13 +83,13 @@ class Cursor:
         while True:
             seal = yield from self._moving(here())
             later = self._later()
-            if not later:
+            if later is None:
                 break
             if seal is None:  # a writer may have sealed the segment between two looks
                 seal = yield from self._moving(self._rest(frames.walk))
             if seal is None:
-                self._refuse(f"the segment is damaged or cut off here: record {later[0]} follows")
-            self._pass(seal, later[0])
+                self._refuse(f"the segment is damaged or cut off here: record {later} follows")
+            self._pass(seal, later)
         if self._mark and self._mark.seq > self.at.seq:
             known = f"{self._mark.seq} records were acknowledged"
             self._refuse(f"{known}, and from here on they are gone or damaged")
@@ -146,8 +148,12 @@ class Cursor:
             yield step
         return step if isinstance(step, Seal) else None
 
-    def _later(self) -> list[int]:
-        return [first for first in segments_of(self._run) if first > self.at.segment]
+    def _later(self) -> int | None:
+        """The next segment that is there; the folder is listed again after the last known one."""
+        if not self._known or self._known[-1] <= self.at.segment:
+            self._known = segments_of(self._run)
+        place = bisect_right(self._known, self.at.segment)
+        return self._known[place] if place < len(self._known) else None
 
     def _pass(self, seal: Seal, later: int) -> None:
         """Enter the segment after a sealed one, which must be ``later``, the next that is there."""
@@ -160,18 +166,24 @@ class Cursor:
 
     def _enter(self, first: int, before: Position | None) -> None:
         self.path = segment_path(self._run, first)
-        if not self.path.is_file():
-            if later := segments_of(self._run):
-                reason = f"the segment is missing, although record {later[0]} is there"
-                raise LogCorruptError(self.path, 0, first, reason)
-            raise LogMissingError(self._run)
+        if reason := self._unreadable(first):
+            raise LogCorruptError(self.path, 0, first, reason)
         with self.path.open("rb") as file:
             data = file.read(segments.HEADER_BYTES)
-            n_bytes = os.fstat(file.fileno()).st_size
-        if n_bytes > segments.MAX_FILE_BYTES:
-            raise LogCorruptError(self.path, 0, first, f"no segment has {n_bytes:,} bytes")
         self.header, self.at = segments.take_header(self.path, data, before)
         self.is_proven = False
+
+    def _unreadable(self, first: int) -> str | None:
+        """Why nobody should begin to read segment ``first``; None if nothing speaks against it."""
+        if self.path.is_file():
+            is_too_long = self.path.stat().st_size > segments.MAX_FILE_BYTES
+            return "it is longer than any segment" if is_too_long else None
+        there = segments_of(self._run)
+        if not there:
+            raise LogMissingError(self._run)
+        if first in there:
+            return "it is not a file"
+        return f"the segment is missing, although record {there[0]} is there"
 
     def _refuse(self, reason: str) -> NoReturn:
         raise LogCorruptError(self.path, self.at.offset, self.at.seq, reason)

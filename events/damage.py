@@ -54,7 +54,7 @@ class Survey:
     orphans: list[Sha] = field(default_factory=list)
     """Blobs that no record names; harmless."""
     odd_indexes: list[Path] = field(default_factory=list)
-    """Indexes that are not those of their segments; harmless, since they may be deleted."""
+    """Indexes that count and are wrong; harmless, since they may be deleted."""
     damage: list[Damage] = field(default_factory=list)
     """In the order of the log; after damage to the log itself nothing can be said of it."""
 
@@ -130,7 +130,7 @@ class _Reader:
         if self._root.contents(seal.contents.digest) != seal.contents:
             reason = "the seal is not that of the blobs that the records name"
             raise LogCorruptError(path, seal.start.offset, seal.start.seq, reason)
-        if index.differs(path, self._indexer.index(), seal.contents.digest):
+        if index.misleads(path, self._indexer.index(), seal.contents.digest):
             self.found.odd_indexes.append(index_path(path))
         self._root, self._indexer = Root(), Indexer(seal.end.seq)
 

@@ -3,7 +3,7 @@
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SPARE_STEP = 1 << 16
@@ -17,6 +17,19 @@ def spare(n_bytes: int, least: int = 0) -> int:
     A quarter of what there is, so that a short file stays short.
     """
     return min(max(n_bytes // 4, least), MAX_SPARE_BYTES) // SPARE_STEP * SPARE_STEP
+
+
+def read_small(path: Path, max_bytes: int) -> bytes | None:
+    """Return the bytes of a file that nothing depends on.
+
+    Returns:
+        None if it cannot be read, has more than ``max_bytes``, or is a pipe or the like, from
+        which reading might never end.
+    """
+    with suppress(OSError):
+        if path.is_file() and path.stat().st_size <= max_bytes:
+            return path.read_bytes()
+    return None
 
 
 class Disk:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from events import codec
 from events.codec import Outline
+from events.disk import read_small
 from events.frames import has_crc, with_crc
 from events.vocabulary import Reply
 
@@ -118,9 +119,9 @@ def load(segment: Path, first: int, digest: bytes) -> Index | None:
         first: number of its first record.
         digest: sha256 of the file before its seal.
     """
-    try:
-        data = index_path(segment).read_bytes()
-    except OSError:
+    # None is longer than its segment, where a record takes more than its row here.
+    data = read_small(index_path(segment), segment.stat().st_size)
+    if data is None:
         return None
     n_values, odd = divmod(len(data) - _HEAD.size - 4, _VALUE.itemsize)
     if odd or n_values % 3 or not data.startswith(_head(digest)) or not has_crc(data):
@@ -133,17 +134,17 @@ def store(segment: Path, index: Index, digest: bytes) -> None:
     """Write an index if that can be done: half of one does not count, and none is no harm."""
     path = index_path(segment)
     try:
+        path.unlink(missing_ok=True)  # it may be a pipe, or a link to somewhere else
         path.write_bytes(index.packed(digest))
     except OSError:
         with suppress(OSError):
             path.unlink()
 
 
-def differs(segment: Path, index: Index, digest: bytes) -> bool:
-    """Whether there is a file that is not this index of a segment."""
-    with suppress(OSError):
-        return index_path(segment).read_bytes() != index.packed(digest)
-    return False
+def misleads(segment: Path, index: Index, digest: bytes) -> bool:
+    """Whether there is a file that counts for a segment and is not this, its index."""
+    known = load(segment, index.first, digest)
+    return known is not None and not np.array_equal(known.columns, index.columns)
 
 
 def _head(digest: bytes) -> bytes:

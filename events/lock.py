@@ -85,7 +85,7 @@ class Lock:
         """Lock the file at the path; return what its last owner wrote into it."""
         import fcntl  # not everywhere, and readers do without
 
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as e:

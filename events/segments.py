@@ -22,14 +22,21 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
+from events.disk import MAX_SPARE_BYTES
 from events.errors import LogCorruptError, LogSchemaError
-from events.frames import STALE, Flaw, Position, has_crc, with_crc
+from events.frames import (
+    FRAME_HEADER_BYTES,
+    MAX_BODY_BYTES,
+    STALE,
+    Flaw,
+    Position,
+    has_crc,
+    with_crc,
+)
 
 MAX_RECORDS = 16_384
 MAX_BYTES = 1 << 26
 """A segment that holds so many records or bytes takes no more."""
-MAX_FILE_BYTES = 1 << 29
-"""No segment is longer, with its last frame, and no reader makes room for more."""
 FOLDER = "log"
 FORMAT = 2
 FILE_MAGIC = b"KWLOG\r\n\x1a"
@@ -42,6 +49,8 @@ _HEADER = struct.Struct("<8sI16sQI32s32s")
 _SEAL = struct.Struct("<4s4sQI32s32sI")
 HEADER_BYTES = _HEADER.size + 4
 SEAL_BYTES = _SEAL.size + 32 + 4
+MAX_FILE_BYTES = MAX_BYTES + FRAME_HEADER_BYTES + MAX_BODY_BYTES + MAX_SPARE_BYTES
+"""No segment is longer: one batch goes over its limit, and a spare or the seal is behind it."""
 SUFFIX = ".seg"
 _NAME = re.compile(r"[0-9]{20}\.seg")
 

@@ -7,10 +7,10 @@ a torn tail from a cut-off or damaged end.
 """
 
 import struct
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from events.disk import read_small
 from events.frames import Position, has_crc, with_crc
 
 MARK_NAME = "acknowledged"
@@ -32,12 +32,10 @@ class Mark(NamedTuple):
 
 def read_mark(run: Path) -> Mark | None:
     """How far the log was acknowledged; None if that is not known."""
-    with suppress(OSError):
-        with (run / MARK_NAME).open("rb") as file:
-            data = file.read(MARK_BYTES + 1)
-        if len(data) == MARK_BYTES and has_crc(data):
-            return Mark._make(_FIELDS.unpack_from(data))
-    return None
+    data = read_small(run / MARK_NAME, MARK_BYTES)
+    if data is None or len(data) != MARK_BYTES or not has_crc(data):
+        return None
+    return Mark._make(_FIELDS.unpack_from(data))
 
 
 def mark_bytes(at: Position) -> bytes:

@@ -48,7 +48,7 @@ class Writer:
                 _renew(run, cursor.path, disk)
                 cursor, last = read_end(run)
             self.path, self._header, self.at = cursor.path, cursor.header, cursor.at
-            self._mark_fd = os.open(run / MARK_NAME, os.O_RDWR)
+            self._mark_fd = os.open(run / MARK_NAME, os.O_RDWR | os.O_NOFOLLOW)
             resources.callback(os.close, self._mark_fd)
             self._fd = os.open(self.path, os.O_RDWR)
             resources.callback(lambda: os.close(self._fd))

@@ -106,7 +106,7 @@ def _subjects(state: State, subject: str | None, *, everything: bool) -> list[in
         return accepts if everything else []
     if subject in state.tree.branches:
         return [c for c in accepts if state.tree.nodes[c].kernel == subject]
-    number = re.fullmatch(r"c?(\d+)", subject)
+    number = re.fullmatch(r"c?([1-9]\d{0,17})", subject)
     if number and int(number[1]) in state.tree.nodes:
         return [int(number[1])]
     kernels = ", ".join(state.tree.branches)

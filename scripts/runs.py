@@ -56,11 +56,11 @@ def without_traceback(main: Main) -> Main:
         except LogError as e:
             return _say(e, FAILED)
         except OSError as e:
-            if e.filename is not None:
-                return _say(f"{os.fsdecode(e.filename)}: {e.strerror}", USAGE)
-            if e.errno in DISK_ERRORS:
-                return _say(e.strerror, FAILED)
-            raise
+            is_disk = e.errno in DISK_ERRORS
+            if e.filename is None and not is_disk:
+                raise
+            where = "" if e.filename is None else f"{os.fsdecode(e.filename)}: "
+            return _say(f"{where}{e.strerror}", FAILED if is_disk else USAGE)
 
     return plain
 
@@ -71,13 +71,17 @@ def _say(problem: object, status: int) -> int:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file whole, or leave none: half of one would be taken for the real thing."""
+    """Write a file whole, or leave none: half of one would be taken for the real thing.
+
+    Raises:
+        OSError: it cannot be written; it names the file.
+    """
     try:
         path.write_bytes(data)
     except OSError as e:
         if e.errno in DISK_ERRORS and path.is_file():
             path.unlink()
-        raise
+        raise OSError(e.errno, e.strerror, path) from e
 
 
 def recorded(run: Path) -> tuple[list[Record], str]:

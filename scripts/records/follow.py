@@ -1,5 +1,6 @@
 """``kernelwright log tail``: the last records of a run, and those that its writer appends."""
 
+import sys
 import time
 from argparse import Namespace
 from collections import deque
@@ -17,7 +18,7 @@ def main(args: Namespace) -> int:
     if args.n < 0:
         raise UsageError("-n takes a number of records, 0 or more")
     tail = Tail(args.run)
-    for record in deque(tail.fresh(), maxlen=args.n):
+    for record in deque(tail.fresh(), maxlen=min(args.n, sys.maxsize)):
         print(as_text(record), flush=args.follow)
     with suppress(KeyboardInterrupt):
         while args.follow:

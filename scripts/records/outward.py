@@ -19,4 +19,7 @@ def main(args: Namespace) -> int:
     if args.with_blobs:
         print(f"{copy_blobs(read(args.run), args.run, args.parquet)} blobs copied")
     print(f"head {written.head}")
+    if written.import_head != written.head:
+        why = "since another version of kernelwright wrote the run"
+        print(f"head of what `log import` makes of it, {why}: {written.import_head}")
     return 0

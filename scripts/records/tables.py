@@ -51,7 +51,9 @@ class Written(NamedTuple):
     n_records: int
     n_tables: int
     head: str
-    """Of the log that an import makes; the run's own, unless an older version wrote the run."""
+    """Of the run."""
+    import_head: str
+    """Of the log that an import makes: another one if an older version wrote the run."""
 
 
 def write_tables(run: Path, folder: Path) -> Written:
@@ -60,13 +62,14 @@ def write_tables(run: Path, folder: Path) -> Written:
     Raises:
         LogError: there is no log, or it is damaged.
     """
-    copy = _Copy(Cursor(run))
+    cursor = Cursor(run)
+    copy = _Copy(cursor)
     with ExitStack() as stack:
         tables = _Tables(folder, stack)
         for number, (records, epoch) in enumerate(copy.batches()):
             tables.add(number, epoch, records)
         n_tables = tables.finish(copy.about())
-    return Written(copy.again.at.seq, n_tables, copy.again.at.chain.hex())
+    return Written(copy.again.at.seq, n_tables, cursor.at.chain.hex(), copy.again.at.chain.hex())
 
 
 class _Copy:

@@ -1,6 +1,7 @@
 """Make the log of a run again from ``records.parquet``, to the byte."""
 
 import json
+import struct
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby, zip_longest
@@ -13,9 +14,14 @@ import pyarrow.parquet as pq
 
 from events import codec
 from events.vocabulary import Record
+from scripts.plain import one_line
 from scripts.records.again import Again, Part
 from scripts.records.tables import HEAD, LOG_ID, PARTS, RECORDS, WHOLE
 from scripts.runs import UsageError
+
+UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, struct.error)
+"""What a table that was changed, or that another program wrote, can raise: Arrow's own errors and
+those of its decompression, and what values of a wrong type or size cause here."""
 
 
 class Rebuilt(NamedTuple):
@@ -41,11 +47,13 @@ def rebuild(folder: Path) -> Rebuilt:
             about = {k.decode(): v.decode() for k, v in (file.metadata.metadata or {}).items()}
             parts = [Part._make(part) for part in json.loads(about[PARTS])]
             rebuilt = _encoded(bytes.fromhex(about[LOG_ID]), parts, _rows(file))
-    except (pa.ArrowException, ValueError, KeyError, TypeError) as e:
-        raise UsageError(f"{path} was not written by `log export`, or is damaged: {e}") from e
-    if rebuilt.head != about[HEAD]:
+            exported = about[HEAD]
+    except UNREADABLE as e:
+        reason = f"was not written by `log export`, or is damaged: {one_line(str(e))}"
+        raise UsageError(f"{path} {reason}") from e
+    if rebuilt.head != exported:
         raise UsageError(
-            f"{path} gives a log with the head {rebuilt.head}, but {about[HEAD]} was exported: "
+            f"{path} gives a log with the head {rebuilt.head}, but {exported} was exported: "
             "the table has been changed, or another version of kernelwright wrote it"
         )
     return rebuilt

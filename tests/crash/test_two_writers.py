@@ -76,9 +76,12 @@ def leave_child(run: Path, say: Say) -> None:
     """Fork in the middle of writing, and be killed while the child lives on."""
     with EventLog.open(run, clock) as log:
         log.append([entry("parent")])
-        if child := os.fork():
-            say(str(child))
+        heard, told = os.pipe()
+        if os.fork():
+            os.read(heard, 1)  # a child lets go of the lock before it does anything else
             os.kill(os.getpid(), signal.SIGKILL)
+        say(str(os.getpid()))
+        os.write(told, b".")
         signal.pause()
 
 

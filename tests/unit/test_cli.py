@@ -118,6 +118,7 @@ def test_a_reader_that_leaves_is_no_traceback(run: Path) -> None:
         (LogCorruptError(Path("r/log/0.seg"), 5, 1, "checksum"), 1),
         (PermissionError(errno.EACCES, "Permission denied", "r/log"), 2),
         (OSError(errno.ENOSPC, "No space left on device"), 1),
+        (OSError(errno.ENOSPC, "No space left on device", "r/report.html"), 1),
     ],
 )
 def test_what_a_user_or_a_disk_does_wrong_is_one_line(

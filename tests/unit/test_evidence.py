@@ -256,10 +256,14 @@ def test_verify_names_an_index_that_is_not_of_its_segment(
     assert f"{index_path(path)} is not that of its segment; delete it" in capsys.readouterr().out
 
 
-def test_verify_has_nothing_to_say_of_indexes_as_they_were_made(run: Path) -> None:
-    """Nor of one that is not there."""
+def test_verify_has_nothing_to_say_of_indexes_that_mislead_nobody(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are as they were made, one that is not there, and any of another version."""
     indexes(run)[3].unlink()
 
+    assert survey(run).odd_indexes == []
+    monkeypatch.setattr(codec, "SCHEMA", bytes(32))
     assert survey(run).odd_indexes == []
 
 

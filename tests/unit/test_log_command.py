@@ -1,5 +1,6 @@
 """``kernelwright log``: what it says of a run, and of a run that somebody has touched."""
 
+import errno
 import itertools
 import json
 import re
@@ -13,11 +14,12 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from events import segments
+from events import codec, segments
 from events.blob_names import blobs_of
 from events.blobs import Blobs
 from events.damage import survey
-from events.log import Entry, EventLog, batches, read, read_head
+from events.disk import DISK, Disk
+from events.log import Entry, EventLog, batches, holds_log, read, read_head
 from events.segments import segment_path, segments_of
 from events.tail import Tail
 from events.vocabulary import LogRepaired, Record, RunInterrupted
@@ -355,6 +357,24 @@ def test_an_import_keeps_who_wrote_and_sealed_what(
     assert logs[0] == logs[1]
 
 
+def test_the_export_of_an_older_versions_run_tells_both_heads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever noted the run's head must not take the import for a rebuilt chain."""
+    pytest.importorskip("pyarrow")
+    run, tables, out = (tmp_path / name for name in ("run", "tables", "out"))
+    with monkeypatch.context() as older:
+        older.setattr(codec, "SCHEMA", bytes(32))
+        write(run, "a")
+
+    assert log.main(["export", str(run), "--parquet", str(tables)]) == 0
+    said = capsys.readouterr().out
+    assert log.main(["import", str(tables), "--out", str(out)]) == 0
+
+    assert f"head {read_head(run)}\n" in said
+    assert said.split()[-1] == read_head(out) != read_head(run)
+
+
 def test_an_existing_run_is_not_imported_over(
     run: Path, tables: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -385,6 +405,75 @@ def test_a_changed_table_is_not_imported(
     assert log.main(["import", str(folder), "--out", str(tmp_path / "out")]) == 2
     assert log.main(["import", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert not (tmp_path / "out").exists()
+
+
+def test_any_damage_to_a_table_is_one_line(
+    tables: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing that Arrow or a record's type has to say of it is a defect of ours."""
+    whole, folder = (tables / "records.parquet").read_bytes(), tmp_path / "damaged"
+    folder.mkdir()
+    for n in range(60):
+        data = bytearray(whole)
+        data[len(data) * n // 60] ^= 1 << n % 8
+        (folder / "records.parquet").write_bytes(data)
+        out = tmp_path / f"out{n}"
+        status = log.main(["import", str(folder), "--out", str(out)])
+        said = capsys.readouterr()
+        if status:
+            assert (status, said.err.count("\n"), out.exists()) == (2, 1, False)
+        else:
+            assert said.out.split()[-1] == read_head(out)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("segments", b"[[0, -1, null]]"),
+        ("segments", b'[[0, 1, "x"]]'),
+        ("segments", b"{"),
+        ("log_id", b"no hex"),
+        ("head", None),
+    ],
+)
+def test_odd_words_about_a_table_are_one_line(
+    tables: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, value: bytes | None
+) -> None:
+    """They are the file's own, which anybody may have written."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    about = pq.read_metadata(tables / "records.parquet").metadata
+    named = {k: v for k, v in about.items() if k.startswith(b"kernelwright")}
+    named[f"kernelwright.{key}".encode()] = value
+    table = pq.read_table(tables / "records.parquet")
+    changed = {k: v for k, v in named.items() if v is not None}
+    pq.write_table(table.replace_schema_metadata(changed), tmp_path / "records.parquet")
+
+    assert log.main(["import", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_import_that_a_full_disk_breaks_off_leaves_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first segments alone would pass for a whole log that is shorter."""
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(segments, "MAX_RECORDS", 3)
+    run, tables, out = (tmp_path / name for name in ("run", "tables", "out"))
+    write(run, *"abcdefg")
+    assert log.main(["export", str(run), "--parquet", str(tables)]) == 0
+
+    def create(path: Path, data: bytes) -> None:
+        if path.name == segments.segment_name(6):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        DISK.create(path, data)
+
+    disk = Disk()
+    monkeypatch.setattr(disk, "create", create)
+    monkeypatch.setattr("scripts.records.inward.DISK", disk)
+
+    assert log.main(["import", str(tables), "--out", str(out)]) == 1
+    assert not holds_log(out)
+    assert log.main(["verify", str(out)]) == 2
 
 
 def test_the_tables_hold_every_record_typed(recorded: Path, tables: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_segment_longer_than_any_is_refused_unread(tmp_path: Path) -> None:
     """A file may claim to be longer than all memory."""
     write(tmp_path, "a")
     os.truncate(last_segment(tmp_path), MAX_FILE_BYTES + 1)
-    with pytest.raises(LogCorruptError, match="no segment has 536,870,913 bytes"):
+    with pytest.raises(LogCorruptError, match="longer than any segment"):
         texts(tmp_path)
 
 

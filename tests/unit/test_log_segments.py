@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from events import codec, frames, segments
+from events import codec, cursor, frames, segments
 from events.damage import survey
 from events.errors import LogCorruptError, LogWriteError
 from events.frames import Position
@@ -118,6 +118,42 @@ def test_a_follower_goes_from_segment_to_segment(tmp_path: Path) -> None:
                 seen += list(tail.fresh())
         seen += list(tail.fresh())
     assert [r.seq for r in seen] == list(range(20))
+
+
+def test_a_segment_that_is_sealed_between_two_looks_is_read_to_its_end(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader at the end of a live log must not take the writer's next step for damage."""
+    looks = []
+
+    with EventLog.open(run, clock, QUICK) as log:
+
+        def late(run: Path) -> list[int]:
+            looks.append(run)
+            if len(looks) == 2:  # the reader has come to the end of the open segment
+                for text in "lmno":
+                    log.append([entry(text)])
+            return segments_of(run)
+
+        monkeypatch.setattr(cursor, "segments_of", late)
+        found = [record.event for _, records in batches(run) for record in records]
+
+    assert [e.reason for e in found if isinstance(e, RunInterrupted)] == [*"abcdefghijklmno"]
+
+
+def test_the_zeros_of_a_spare_are_no_torn_tail(run: Path) -> None:
+    """They are behind the records of every live run, and of one that was killed."""
+    with EventLog.open(run, clock, QUICK) as log:
+        log.append([entry("l")])
+        log.append([entry("m")])
+        log.append([entry("n")])
+
+        assert last_segment(run).read_bytes().endswith(bytes(1 << 16))
+        assert survey(run).torn_bytes == 0
+        shutil.copytree(run, run.with_name("killed"))
+
+    with EventLog.open(run.with_name("killed"), clock, QUICK) as log:
+        assert log.repaired is None
 
 
 def test_every_head_that_was_ever_printed_is_found_again(tmp_path: Path) -> None:
