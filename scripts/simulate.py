@@ -18,7 +18,7 @@ from pathlib import Path
 import structlog
 
 from actors.simulation import Outcome, Simulation
-from events.campaign import ROLES, Campaign, Search
+from events.campaign import ROLES, Acceptance, Campaign, Search
 from scripts.campaign_file import load, load_rates
 from scripts.runs import FAILED, UsageError, without_traceback
 from sim.faults import DAY_S
@@ -110,6 +110,7 @@ def _campaign(what: Path | None, days: float) -> Campaign:
             target=TARGET,
             kernels=load_target(TARGET, Campaign.model_fields["preset"].default).kernels(),
             search=Search(max_candidates=MAX_CANDIDATES),
+            acceptance=Acceptance(pairs_per_job=1),  # its arms are off by a job's own amount
         )
     else:
         campaign = load(what)
