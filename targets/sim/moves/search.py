@@ -64,7 +64,7 @@ def _chance(ratio: float) -> float:
     """Return how probably a change is proposed at once, by what the static model says of it."""
     if ratio < _BETTER:
         return 1.0
-    return 0.5 if ratio < _NEUTRAL else 0.15
+    return 0.35 if ratio < _NEUTRAL else 0.1
 
 
 class Search:
