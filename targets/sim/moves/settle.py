@@ -4,9 +4,11 @@ Sums get the reduces that their placements need and lose the others, switches th
 move go, operands are loaded to where the streams that need them lie, and what nobody uses goes.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 
-from sim.npu.program import Factor, Placement, Tensor
+from sim.npu.program import BITS, FLIT_BYTES, Factor, Placement, Tensor
 from sim.npu.syntax import (
     AluText,
     AxisStage,
@@ -71,17 +73,40 @@ def _with_stages(kernel: KernelText) -> tuple[KernelText, Layout]:
     """Give every pass the reduce that it needs, and no switch in vain."""
     layout = declared(kernel)
 
-    def visit(item: Item) -> Item:
+    def visit(item: Item, tiles: Mapping[str, int]) -> Item:
         if isinstance(item, LoopText):
-            return replace(item, body=statements(map(visit, item.body)))
+            inner = {**tiles, item.axis.text: item.count.value}
+            return replace(item, body=statements(visit(s, inner) for s in item.body))
         if isinstance(item, PassText) and item.source.text in layout.chip:
             stages = _stages(item, layout)
             item = item if stages == item.stages else replace(item, stages=stages)
         if isinstance(item, LoadText | PassText):
             layout.see(item)
+            item = _fitting(item, layout, tiles)
         return item
 
-    return replace(kernel, items=tuple(map(visit, kernel.items))), layout
+    return replace(kernel, items=tuple(visit(item, {}) for item in kernel.items)), layout
+
+
+def _fitting(
+    item: LoadText | PassText, layout: Layout, tiles: Mapping[str, int]
+) -> LoadText | PassText:
+    """Halve the block of a load, or the lanes of an operand, until it divides a slice's part."""
+    if isinstance(item, LoadText) and item.block:
+        n = item.block.value
+        tensors = [t for name in writes(item) if (t := layout.chip[name]).axes]
+        rows = [t.share[-1] // tiles.get(t.axes[-1].root, 1) for t in tensors]
+        while n % 2 == 0 and any(row % n for row in rows):
+            n //= 2
+        return item if n == item.block.value else replace(item, block=Count(n))
+    operand = None if isinstance(item, LoadText) else layout.chip.get(item.output.text)
+    if isinstance(item, PassText) and operand and operand.memory == "trf":
+        n, n_bits = operand.lanes, prod(operand.share) * BITS[operand.dtype]
+        while n % 2 == 0 and n_bits % (8 * FLIT_BYTES * n):
+            n //= 2
+        if n != operand.lanes:
+            return replace(item, commit=replace(item.commit, lanes=Count(n)))
+    return item
 
 
 def _stages(run: PassText, layout: Layout) -> tuple[StageText, ...]:
