@@ -9,13 +9,11 @@ from itertools import islice
 from threading import Lock
 from typing import Final
 
-from sim.npu.check.program import check
-from sim.npu.diagnostics import IllegalError
-from sim.npu.kernels import SIGNATURES
 from sim.npu.printing import print_kernel
-from sim.npu.schedule import Schedule, schedule
+from sim.npu.schedule import Schedule
 from sim.npu.syntax import KernelText
 from sim.npu.toolchain import Toolchain
+from targets.sim.moves.attempt import attempt
 from targets.sim.moves.change import Change
 from targets.sim.moves.registry import MOVES
 from targets.sim.moves.settle import settled
@@ -45,15 +43,6 @@ class Proposal:
     """The kernel as changed."""
     ratio: float
     """Its static makespan over that of the kernel before."""
-
-
-def attempt(kernel: KernelText, toolchain: Toolchain) -> Schedule | None:
-    """Compile a kernel; None if the compiler refuses it."""
-    try:
-        program = check(kernel, SIGNATURES[kernel.name.text], toolchain)
-    except IllegalError:
-        return None
-    return schedule(program, toolchain)
 
 
 def _digest(source: str) -> bytes:

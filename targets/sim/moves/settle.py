@@ -232,7 +232,7 @@ def _wanted(operand: Tensor, stream: Placement, before: Placement, broadcast: bo
         if f.axis in roots:
             slices.append(f)
         elif not broadcast:
-            slices.append(Factor("copy", f.count))
+            slices.append(f if f.kind == "idle" else Factor("copy", f.count))
         else:
             n = min(copies, f.count)
             slices += [Factor("copy", n), Factor("idle", f.count // n)]
