@@ -53,19 +53,23 @@ from targets.sim.moves.tree import (
 
 _JOINED = 3
 """Tensors of a command that another one may join."""
-_ROUNDS = 24
-"""Operands moved before a kernel is given up as it is."""
 
 
 def settled(kernel: KernelText) -> KernelText:
-    """Return ``kernel`` with the consequences of a change drawn; it may still be illegal."""
-    for _ in range(_ROUNDS):
-        kernel, layout = _with_stages(kernel)
-        kernel = _with_loops(kernel, layout)
-        moved = _realigned(kernel, layout)
-        if moved is None:
+    """Return ``kernel`` with the consequences of a change drawn; it may still be illegal.
+
+    An operand that two streams want in different places stays where it is, and so do all others.
+    """
+    kernel, layout = _with_stages(kernel)
+    first = kernel = _with_loops(kernel, layout)
+    moved: set[str] = set()
+    while operand := _misplaced(kernel, layout):
+        if operand[0].name in moved:
+            kernel = first
             break
-        kernel = moved
+        moved.add(operand[0].name)
+        kernel, layout = _with_stages(operand[1])
+        kernel = _with_loops(kernel, layout)
     return without_unused(kernel)
 
 
@@ -148,19 +152,18 @@ def _in_vain(stage: StageText, where: Placement) -> bool:
     return not any(f.kind == "idle" and f.count > 1 for f in where.slices)
 
 
-def _realigned(kernel: KernelText, layout: Layout) -> KernelText | None:
-    """Move the first operand that does not lie as its stream; None if there is none to move."""
+def _misplaced(kernel: KernelText, layout: Layout) -> tuple[Tensor, KernelText] | None:
+    """Return the first operand that does not lie as its stream, and the kernel with it moved."""
     for _, run in every(kernel, PassText):
         if run.source.text not in layout.chip:
             continue
         stream = switched(run, layout.chip[run.source.text])
-        for stage in run.stages:
-            for name in _operands(stage):
-                operand = layout.chip.get(name)
-                if operand and not lies_alike(operand, stream):
-                    moved = _moved(kernel, layout, operand, stream)
-                    if moved is not None:
-                        return moved
+        for name in (name for stage in run.stages for name in _operands(stage)):
+            operand = layout.chip.get(name)
+            if operand and not lies_alike(operand, stream):
+                moved = _moved(kernel, layout, operand, stream)
+                if moved is not None:
+                    return operand, moved
     return None
 
 
