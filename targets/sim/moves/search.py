@@ -20,7 +20,7 @@ from targets.sim.moves.settle import settled
 
 _CHUNK: Final = 40
 """Changes tried before the best of them are proposed."""
-_LATE: Final = 2
+_LATE: Final = 4
 """Proposals of each chunk that had been postponed: the static model is often wrong."""
 _PAIRS: Final = 0.3
 """Share of pairs among the changes tried."""
