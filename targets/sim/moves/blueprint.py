@@ -122,15 +122,22 @@ def _grid(tensor: Tensor, columns: int) -> Placement | None:
     return None
 
 
-def carried(kernel: KernelText, n_copies: int) -> KernelText:
-    """Load what is contracted with to ``n_copies`` slices and let the ring carry it on."""
+def carried(kernel: KernelText, n_copies: int, n_late: int) -> KernelText:
+    """Load what is contracted with to a few slices and let the ring carry it on.
+
+    Args:
+        kernel: what to change.
+        n_copies: slices that load an argument.
+        n_late: slices that load a result of the same kernel, for which all wait.
+    """
     for path, run in every(kernel, PassText):
         if SwitchText(None) in run.stages and not _reaches_trf(kernel, run.output.text):
             stages = tuple(s for s in run.stages if s != SwitchText(None))
             kernel = put(kernel, path, replace(run, stages=stages))
-    seed = (Factor("copy", n_copies), Factor("idle", _N_SLICES // n_copies))
     for _, operand in [*contractions(kernel)]:
         kernel = _with_switch(kernel, operand)
+        n = n_late if _late(kernel, operand) else n_copies
+        seed = Factor("copy", n), Factor("idle", _N_SLICES // n)
         if found := origin(kernel, operand):
             kernel = at_place(kernel, found[0], Placement("", Factor("copy", 2), seed))
     return kernel
@@ -222,7 +229,7 @@ def kept_in_place(kernel: KernelText, toolchain: Toolchain) -> KernelText:
     """Keep results in their slices, and gather them there as late as the compiler takes it."""
     for name in [s.source.text for _, s in every(kernel, StoreText)]:
         changes = [c for c in stay(kernel) if c.name.startswith(f"{name} stays")]
-        made = (settled(c.make()) for c in (*changes[:1], *reversed(changes[1:])))
+        made = (settled(c.make()) for c in (*reversed(changes[1:]), *changes[:1]))
         kernel = next((k for k in made if attempt(k, toolchain)), kernel)
     return kernel
 
@@ -289,21 +296,32 @@ def streamed(kernel: KernelText, n: int, late: bool) -> KernelText:
     """
     for run, operand in [*contractions(kernel)] if n else ():
         if not late or _late(kernel, operand):
-            kernel = _streamed(kernel, run, n)
+            kernel = _streamed(kernel, run.source.text, n)
     return kernel
 
 
-def _streamed(kernel: KernelText, run: PassText, n: int) -> KernelText:
-    """Put a load, and the pass that reads it unless it is in a loop, in a loop of their own."""
-    found = origin(kernel, run.source.text)
+def halved(kernel: KernelText) -> KernelText:
+    """Let the ring carry one half of a late operand while the other is loaded."""
+    for operand in dict.fromkeys(name for _, name in contractions(kernel)):
+        found = origin(kernel, operand)
+        if found and _late(kernel, operand):
+            users = [s for _, s in every(kernel, PassText) if s.source == found[1].outputs[0]]
+            if [s.stages for s in users] == [(SwitchText(None),)]:
+                kernel = _streamed(kernel, operand, 2)
+    return kernel
+
+
+def _streamed(kernel: KernelText, made: str, n: int) -> KernelText:
+    """Tile the load behind a tensor, with the pass that reads it unless that is in a loop."""
+    found = origin(kernel, made)
     if found is None or len(found[0]) > 1:
         return kernel
     (k, *_), load = found
     name = load.outputs[0]
     user = next((p for p, s in every(kernel, PassText) if s.source == name and len(p) == 1), None)
     tensor = laid_out(kernel).chip[name.text]
-    rows = zip(tensor.share[:-1], tensor.axes, strict=False)
-    share, axis = max(rows, key=lambda row: row[0])
+    shares = tensor.share[:-1] or tensor.share
+    share, axis = max(zip(shares, tensor.axes, strict=False), key=lambda row: row[0])
     tiles = _n_tiles(share, n)
     body = (load, *statements([at(kernel, user)] if user else []))
     index = Word(fresh(kernel, "t"))

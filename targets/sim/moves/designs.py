@@ -11,6 +11,7 @@ from sim.npu.toolchain import Toolchain
 from targets.sim.moves.blueprint import (
     carried,
     decoded_ahead,
+    halved,
     in_pieces,
     in_runs,
     kept_in_place,
@@ -31,7 +32,8 @@ _PARTS: Final = 16
 _LOADED: Final = 4
 """Tensors of a command, at most."""
 _COLUMNS: Final = (16, 1)
-_COPIES: Final = (8, 4, 1)
+_COPIES: Final = (4, 2, 1, 8)
+_LATE_COPIES: Final = 8
 _TILES: Final = ((3, True), (3, False), (0, True))
 _RUNS: Final = (256, 512)
 
@@ -71,12 +73,9 @@ class Design:
 
 
 def designs(seed: int) -> Iterator[Design]:
-    """Yield every design; which comes first among those with the same runs depends on the seed."""
-    for runs in _RUNS:
-        family = [
-            Design(columns, copies, tiles, late, runs)
-            for columns, copies, (tiles, late) in product(_COLUMNS, _COPIES, _TILES)
-        ]
+    """Yield every design, the likely ones first; which of them is the first depends on the seed."""
+    for runs, columns in product(_RUNS, _COLUMNS):
+        family = [Design(columns, n, *tiles, runs) for n, tiles in product(_COPIES, _TILES)]
         turn = seed % len(family)
         yield from (*family[turn:], *family[:turn])
 
@@ -87,7 +86,7 @@ def built(design: Design, kernel: KernelText, toolchain: Toolchain) -> KernelTex
         unlooped,
         partial(in_pieces, n=_PIECES),
         tidied,
-        partial(carried, n_copies=design.copies),
+        partial(carried, n_copies=design.copies, n_late=_LATE_COPIES),
         partial(spread, columns=design.columns),
         partial(shared, parts=_PARTS),
         partial(in_runs, n_bytes=design.runs),
@@ -97,6 +96,7 @@ def built(design: Design, kernel: KernelText, toolchain: Toolchain) -> KernelTex
         tidied,
         small_first,
         partial(merged, n=_LOADED),
+        halved,
         partial(streamed, n=design.tiles, late=design.late),
     )
     for step in steps:
