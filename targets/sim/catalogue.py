@@ -1,6 +1,5 @@
 """The target's own moves, for searches without a model: designs, and steps on the best version."""
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -84,16 +83,15 @@ class SimCatalogue:
         )
 
     def _design(self, ask: Ask) -> str:
-        base = _digest(ask.incumbent_source)
         for design in designs(ask.seed):
-            move = _design_move(design, base)
-            if move not in ask.tried:
-                plan = f"{design.name} {base}\n{design.idea}"
-                return f"{_claims(design.idea, None, move)}<plan>{plan}</plan>"
-        return "<nothing>every design of this version has been tried</nothing>"
+            if _design_move(design) not in ask.tried:
+                plan = f"{design.name}\n{design.idea}"
+                claims = _claims(design.idea, None, _design_move(design))
+                return f"{claims}<plan>{plan}</plan>"
+        return "<nothing>every design has been tried</nothing>"
 
     def _implement(self, ask: Ask) -> str:
-        name, _, base = ask.plan.strip().partition("\n")[0].partition(" ")
+        name = ask.plan.strip().partition("\n")[0]
         design = next((d for d in designs(ask.seed) if d.name == name), None)
         if design is None:
             return "<nothing>the plan names no design of the catalogue</nothing>"
@@ -101,7 +99,7 @@ class SimCatalogue:
         if isinstance(kernel, Diagnostic):
             return _UNREADABLE
         source = print_kernel(built(design, kernel, self.toolchain))
-        claims = _claims(design.idea, None, _design_move(design, base))
+        claims = _claims(design.idea, None, _design_move(design))
         return f"{claims}<source>\n{source}</source>"
 
 
@@ -115,12 +113,8 @@ def _searches(
     return Search(tree, toolchain, weights(limit), seed)
 
 
-def _digest(source: str) -> str:
-    return hashlib.sha256(source.encode()).hexdigest()[:8]
-
-
-def _design_move(design: Design, base: str) -> str:
-    return f"design:{design.name} on {base}"
+def _design_move(design: Design) -> str:
+    return f"design:{design.name}"
 
 
 def _claims(why: str, ratio: float | None, move: str) -> str:

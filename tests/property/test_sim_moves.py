@@ -15,6 +15,7 @@ from sim.npu.signature import Signature
 from sim.npu.syntax import KernelText
 from sim.npu.toolchain import V1_0
 from targets.sim.moves.change import Change
+from targets.sim.moves.designs import Design, built, designs
 from targets.sim.moves.edits import edits
 from targets.sim.moves.registry import MOVES
 from targets.sim.moves.settle import settled
@@ -144,3 +145,18 @@ def test_what_is_settled_stays_as_it_is(given: Sample) -> None:
     once = settled(read("random", given.source))
 
     assert settled(once) == once
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.data(), st.sampled_from(sorted(SIGNATURES)), st.sampled_from(tuple(designs(0))))
+def test_a_design_takes_every_version_of_a_kernel(
+    data: st.DataObject, kernel: str, design: Design
+) -> None:
+    """Whoever wrote the best version, a design of it is text that the compiler can judge."""
+    tree = read(kernel, kernel_source(kernel, data.draw(st.sampled_from(("baseline", "expert")))))
+    for _ in range(3):
+        after = data.draw(changed(tree, tuple(MOVES)))
+        tree = after if compiled(after, SIGNATURES[kernel]) else tree
+
+    source = print_kernel(built(design, tree, V1_0))
+    assert print_kernel(read(kernel, source)) == source

@@ -1,21 +1,25 @@
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 
 from decisions.replies import PlanText, SourceText, parse
 from events.vocabulary import Analysis, Nothing, Review, Task
+from sim.npu.device import device_time
+from sim.npu.faults import faults
 from sim.npu.kernels import SIGNATURES
 from sim.npu.parse import parse as parse_source
 from sim.npu.printing import normalize
+from sim.npu.schedule import schedule
 from sim.npu.syntax import KernelText
 from sim.npu.toolchain import V1_0, V1_2
 from targets.protocol import Ask, TargetError
 from targets.sim.catalogue import SimCatalogue
 from targets.sim.moves.bottleneck import limit_in
-from targets.sim.moves.designs import RECIPES
+from targets.sim.moves.designs import designs
 from targets.sim.moves.registry import weights
 from targets.sim.moves.search import Proposal, Search
-from tests.support.npu_kernels import ROOT, kernel_source, legal
+from tests.support.npu_kernels import ROOT, kernel_program, kernel_source, legal
 
 CATALOGUE = SimCatalogue(V1_0)
 KERNELS = tuple(SIGNATURES)
@@ -91,25 +95,65 @@ def test_a_reply_depends_on_what_is_asked_alone(task: Task) -> None:
     assert CATALOGUE.reply(ask) == SimCatalogue(V1_0).reply(ask)
 
 
-def test_every_design_is_proposed_once_and_can_be_implemented() -> None:
-    """A plan is all that passes from architect to implementer; then there is nothing left."""
+def test_every_design_is_proposed_once() -> None:
+    """Then there is nothing left; a campaign begins with 16 for each kernel."""
     moves: list[str] = []
     while True:
-        ask = _ask(ATTENTION, "design", tried=frozenset(moves))
-        plan = parse("design", CATALOGUE.reply(ask), "")
+        reply = CATALOGUE.reply(_ask(ATTENTION, "design", tried=frozenset(moves)))
+        plan = parse("design", reply, "")
         if isinstance(plan, Nothing):
             break
         assert isinstance(plan, PlanText), plan
-        assert plan.move not in moves
         moves.append(plan.move)
-        if len(moves) <= len(RECIPES):
-            ask = _ask(ATTENTION, "implement", plan=plan.plan)
-            made = parse("implement", CATALOGUE.reply(ask), "")
-            assert isinstance(made, SourceText), made
-            assert made.move == plan.move
-            assert legal(ATTENTION, made.source), made.source
 
-    assert len(moves) > len(RECIPES)
+    assert len(moves) == len({*moves}) >= 16
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_design_can_be_implemented_and_does_not_hang_the_device(kernel: str) -> None:
+    """A plan is all that passes from architect to implementer; a hang costs minutes."""
+    for design in designs(1):
+        made = _implemented(kernel, design.name, kernel_source(kernel, "baseline"))
+
+        program = legal(kernel, made.source)
+        assert program, made.source
+        assert "hang" not in {fault.kind for fault in faults(program)}, design.name
+        assert made.move == f"design:{design.name}"
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_design_of_a_design_is_as_good(kernel: str) -> None:
+    """A design is asked for on whatever is best at that time, and its name alone tells it apart."""
+    first, second, *_ = designs(1)
+    other = _implemented(kernel, second.name, kernel_source(kernel, "baseline"))
+    fresh, again = (
+        legal(kernel, _implemented(kernel, first.name, source).source)
+        for source in (kernel_source(kernel, "baseline"), other.source)
+    )
+
+    assert fresh
+    assert again
+    assert schedule(again, V1_0).makespan == pytest.approx(schedule(fresh, V1_0).makespan, rel=0.02)
+
+
+def _implemented(kernel: str, plan: str, source: str) -> SourceText:
+    reply = CATALOGUE.reply(_ask(kernel, "implement", plan=plan, incumbent_source=source))
+    made = parse("implement", reply, "")
+    assert isinstance(made, SourceText), made
+    return made
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_one_of_the_first_designs_comes_near_the_bound(kernel: str) -> None:
+    """Placements, loops and blocks that must change together are out of reach of single steps."""
+    bound = device_time(kernel_program(kernel, "bound"), V1_0).cycles
+    sources = (
+        _implemented(kernel, design.name, kernel_source(kernel, "baseline")).source
+        for design in islice(designs(1), 12)
+    )
+
+    best = min(device_time(program, V1_0).cycles for s in sources if (program := legal(kernel, s)))
+    assert best < 1.3 * bound
 
 
 @pytest.mark.parametrize("plan", ["", "no such design", "nothing\n{}"])

@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 
 from sim.npu.program import Factor, Placement, Tensor
 from sim.npu.syntax import KernelText, LoadText, PassText, StoreText, SwitchText, Word
-from targets.sim.moves.change import Change, label, ready
+from targets.sim.moves.change import Change, ready
 from targets.sim.moves.layout import laid_out
-from targets.sim.moves.places import relayout
-from targets.sim.moves.settle import at_place, settled
+from targets.sim.moves.settle import at_place
 from targets.sim.moves.tree import at, every, fresh, put, renamed, to_dm, writer
 
 
@@ -31,32 +29,6 @@ def stay(kernel: KernelText) -> Iterator[Change]:
             what, why = f"{here} stays for {there}", "no store, no sync, no load"
             yield Change(what, why, ready(direct))
             yield from _gathered(direct, layout.chip[here], what)
-
-
-def stay_elsewhere(kernel: KernelText) -> Iterator[Change]:
-    """Lay the weights behind a result out anew, so that it can be used where it lies."""
-    layouts = list(relayout(kernel))
-    for i, staying in enumerate(stay(kernel)):
-        here = staying.name.split(" ", 1)[0]
-        load = _origin(kernel, here)
-        for laid in layouts:
-            if load and laid.name.startswith(f"{label(load)}@"):
-                make = partial(_stay_elsewhere, laid, i)
-                yield Change(f"{staying.name}, {laid.name}", staying.why, make)
-
-
-def _origin(kernel: KernelText, name: str) -> LoadText | None:
-    """Find the load that a result comes from."""
-    found = writer(kernel, name)
-    while found and isinstance(found[1], PassText):
-        found = writer(kernel, found[1].source.text)
-    return found[1] if found and isinstance(found[1], LoadText) else None
-
-
-def _stay_elsewhere(laid: Change, i: int) -> KernelText:
-    kernel = settled(laid.make())
-    chosen = next(islice(stay(kernel), i, None), None)
-    return chosen.make() if chosen else kernel
 
 
 def _without_output(

@@ -5,8 +5,8 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 
-from sim.npu.program import BITS
-from sim.npu.syntax import Count, KernelText, LoadText
+from sim.npu.program import BITS, Tensor
+from sim.npu.syntax import Count, KernelText, LoadText, PassText
 from targets.sim.moves.change import Change, label
 from targets.sim.moves.layout import laid_out
 from targets.sim.moves.tree import body_of, every, independent, put, statements, with_body, writes
@@ -45,20 +45,26 @@ def _pairs(
             yield (first, second), partial(with_body, kernel, p, new)
 
 
+def is_small(tensor: Tensor) -> bool:
+    """Tell whether a load takes about as long as it takes to begin."""
+    return tensor.n_bytes <= _SMALL_BYTES
+
+
 def merge_all(kernel: KernelText) -> Iterator[Change]:
     """Merge loads of small vectors as far as a command takes them."""
     for n in (4, 6):
         why = "each command costs a wait"
-        yield Change(f"up to {n} in a load", why, partial(_merged, kernel, n))
+        yield Change(f"up to {n} in a load", why, partial(merged, kernel, n))
 
 
-def _merged(kernel: KernelText, n: int) -> KernelText:
-    layout = laid_out(kernel)
-    big = {t.name for t in layout.chip.values() if t.n_bytes > _SMALL_BYTES}
+def merged(kernel: KernelText, n: int) -> KernelText:
+    """Load up to ``n`` small operands in a command; what passes start from comes alone."""
+    big = {t.name for t in laid_out(kernel).chip.values() if not is_small(t)}
+    streams = {run.source.text for _, run in every(kernel, PassText) if run.context.text == "main"}
 
     def fits(pair: tuple[LoadText, LoadText]) -> bool:
         names = [name for load in pair for name in writes(load)]
-        return len(names) <= n and not big & {*names}
+        return len(names) <= n and not (big | streams) & {*names}
 
     while change := next((make for pair, make in _pairs(kernel) if fits(pair)), None):
         kernel = change()

@@ -134,10 +134,11 @@ def tidy(kernel: KernelText) -> Iterator[Change]:
     why = "every pass less saves its fixed cost"
     for switches in (False, True):
         what = f"fuse all{' switches too' if switches else ''}"
-        yield Change(what, why, partial(_tidied, kernel, switches))
+        yield Change(what, why, partial(tidied, kernel, switches))
 
 
-def _tidied(kernel: KernelText, switches: bool) -> KernelText:
+def tidied(kernel: KernelText, switches: bool = False) -> KernelText:
+    """Leave out all copies and make all fusions within a body, those behind a switch if asked."""
     while copy := next(copies(kernel), None):
         kernel = copy.make()
     while new := next(_fusions(kernel, switches), None):

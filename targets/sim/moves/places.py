@@ -13,7 +13,7 @@ from targets.sim.moves.settle import at_place
 from targets.sim.moves.tree import every, put, writes
 
 _MAX_COMBINED = 48
-_POWERS = (2, 4, 8, 16, 32, 64, 128, 256)
+_PARTS = (2, 4, 16, 32, 256)
 
 
 def place(kernel: KernelText) -> Iterator[Change]:
@@ -148,7 +148,7 @@ def _shifted(where: Placement) -> Iterator[tuple[Placement, str]]:
     """Move a power of two from one factor to another, or exchange two factors."""
     slices = where.slices
     for i, j in product(range(len(slices)), repeat=2):
-        for n in _POWERS:
+        for n in (2, 4, 8):
             if i != j and slices[i].count % n == 0:
                 moved = _scaled(_scaled(slices, i, 1, n), j, n, 1)
                 yield replace(where, slices=moved), "other shares: longer runs or shorter rings"
@@ -161,7 +161,7 @@ def _converted(where: Placement, axes: dict[str, None]) -> Iterator[tuple[Placem
     """Let a part of one factor be of another kind, outside or inside of what remains."""
     kinds = [Factor("copy", 1), Factor("idle", 1), *(Factor("split", 1, a) for a in axes)]
     for k, f in enumerate(where.slices):
-        for kind, n in product(kinds, _POWERS):
+        for kind, n in product(kinds, _PARTS):
             if (kind.kind, kind.axis) == (f.kind, f.axis) or f.count % n:
                 continue
             if any(g.axis == kind.axis != "" for g in where.slices):

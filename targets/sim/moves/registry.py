@@ -42,7 +42,6 @@ MOVES: Final[Mapping[str, Move]] = {
     "decoded": passes.decoded,
     "keep": passes.keep,
     "stay": exchange.stay,
-    "stay elsewhere": exchange.stay_elsewhere,
     "gather": exchange.gather,
     "ring": exchange.ring,
 }
@@ -66,8 +65,6 @@ _FIRST: Final[Mapping[Limit, tuple[str, ...]]] = {
 
 _OFTEN: Final[Mapping[str, float]] = {
     "tidy": 4,
-    "clusters": 3,
-    "relayout": 3,
     "whole loads": 3,
     "hoist": 3,
     "unloop": 3,
@@ -82,11 +79,10 @@ _OFTEN: Final[Mapping[str, float]] = {
     "fission": 2,
     "order": 2,
     "fuse": 2,
-    "place": 2,
-    "load place": 2,
+    "place": 4,
+    "load place": 3,
     "split": 0.5,
     "context": 0.5,
-    "stay elsewhere": 2,
     "gather": 0.5,
     "interchange": 0.3,
     "dtype": 0.3,

@@ -9,20 +9,18 @@ from itertools import islice
 from threading import Lock
 from typing import Final
 
-from sim.npu.check.program import check
-from sim.npu.diagnostics import IllegalError
-from sim.npu.kernels import SIGNATURES
 from sim.npu.printing import print_kernel
-from sim.npu.schedule import Schedule, schedule
+from sim.npu.schedule import Schedule
 from sim.npu.syntax import KernelText
 from sim.npu.toolchain import Toolchain
+from targets.sim.moves.attempt import attempt
 from targets.sim.moves.change import Change
 from targets.sim.moves.registry import MOVES
 from targets.sim.moves.settle import settled
 
 _CHUNK: Final = 40
 """Changes tried before the best of them are proposed."""
-_LATE: Final = 2
+_LATE: Final = 4
 """Proposals of each chunk that had been postponed: the static model is often wrong."""
 _PAIRS: Final = 0.3
 """Share of pairs among the changes tried."""
@@ -47,15 +45,6 @@ class Proposal:
     """Its static makespan over that of the kernel before."""
 
 
-def attempt(kernel: KernelText, toolchain: Toolchain) -> Schedule | None:
-    """Compile a kernel; None if the compiler refuses it."""
-    try:
-        program = check(kernel, SIGNATURES[kernel.name.text], toolchain)
-    except IllegalError:
-        return None
-    return schedule(program, toolchain)
-
-
 def _digest(source: str) -> bytes:
     return hashlib.sha256(source.encode()).digest()
 
@@ -64,7 +53,7 @@ def _chance(ratio: float) -> float:
     """Return how probably a change is proposed at once, by what the static model says of it."""
     if ratio < _BETTER:
         return 1.0
-    return 0.5 if ratio < _NEUTRAL else 0.15
+    return 0.35 if ratio < _NEUTRAL else 0.1
 
 
 class Search:

@@ -4,9 +4,11 @@ Sums get the reduces that their placements need and lose the others, switches th
 move go, operands are loaded to where the streams that need them lie, and what nobody uses goes.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 
-from sim.npu.program import Factor, Placement, Tensor
+from sim.npu.program import BITS, FLIT_BYTES, Factor, Placement, Tensor
 from sim.npu.syntax import (
     AluText,
     AxisStage,
@@ -51,19 +53,23 @@ from targets.sim.moves.tree import (
 
 _JOINED = 3
 """Tensors of a command that another one may join."""
-_ROUNDS = 24
-"""Operands moved before a kernel is given up as it is."""
 
 
 def settled(kernel: KernelText) -> KernelText:
-    """Return ``kernel`` with the consequences of a change drawn; it may still be illegal."""
-    for _ in range(_ROUNDS):
-        kernel, layout = _with_stages(kernel)
-        kernel = _with_loops(kernel, layout)
-        moved = _realigned(kernel, layout)
-        if moved is None:
+    """Return ``kernel`` with the consequences of a change drawn; it may still be illegal.
+
+    An operand that two streams want in different places stays where it is, and so do all others.
+    """
+    kernel, layout = _with_stages(kernel)
+    first = kernel = _with_loops(kernel, layout)
+    moved: set[str] = set()
+    while operand := _misplaced(kernel, layout):
+        if operand[0].name in moved:
+            kernel = first
             break
-        kernel = moved
+        moved.add(operand[0].name)
+        kernel, layout = _with_stages(operand[1])
+        kernel = _with_loops(kernel, layout)
     return without_unused(kernel)
 
 
@@ -71,17 +77,40 @@ def _with_stages(kernel: KernelText) -> tuple[KernelText, Layout]:
     """Give every pass the reduce that it needs, and no switch in vain."""
     layout = declared(kernel)
 
-    def visit(item: Item) -> Item:
+    def visit(item: Item, tiles: Mapping[str, int]) -> Item:
         if isinstance(item, LoopText):
-            return replace(item, body=statements(map(visit, item.body)))
+            inner = {**tiles, item.axis.text: item.count.value}
+            return replace(item, body=statements(visit(s, inner) for s in item.body))
         if isinstance(item, PassText) and item.source.text in layout.chip:
             stages = _stages(item, layout)
             item = item if stages == item.stages else replace(item, stages=stages)
         if isinstance(item, LoadText | PassText):
             layout.see(item)
+            item = _fitting(item, layout, tiles)
         return item
 
-    return replace(kernel, items=tuple(map(visit, kernel.items))), layout
+    return replace(kernel, items=tuple(visit(item, {}) for item in kernel.items)), layout
+
+
+def _fitting(
+    item: LoadText | PassText, layout: Layout, tiles: Mapping[str, int]
+) -> LoadText | PassText:
+    """Halve the block of a load, or the lanes of an operand, until it divides a slice's part."""
+    if isinstance(item, LoadText) and item.block:
+        n = item.block.value
+        tensors = [t for name in writes(item) if (t := layout.chip[name]).axes]
+        rows = [t.share[-1] // tiles.get(t.axes[-1].root, 1) for t in tensors]
+        while n % 2 == 0 and any(row % n for row in rows):
+            n //= 2
+        return item if n == item.block.value else replace(item, block=Count(n))
+    operand = None if isinstance(item, LoadText) else layout.chip.get(item.output.text)
+    if isinstance(item, PassText) and operand and operand.memory == "trf":
+        n, n_bits = operand.lanes, prod(operand.share) * BITS[operand.dtype]
+        while n % 2 == 0 and n_bits % (8 * FLIT_BYTES * n):
+            n //= 2
+        if n != operand.lanes:
+            return replace(item, commit=replace(item.commit, lanes=Count(n)))
+    return item
 
 
 def _stages(run: PassText, layout: Layout) -> tuple[StageText, ...]:
@@ -123,19 +152,18 @@ def _in_vain(stage: StageText, where: Placement) -> bool:
     return not any(f.kind == "idle" and f.count > 1 for f in where.slices)
 
 
-def _realigned(kernel: KernelText, layout: Layout) -> KernelText | None:
-    """Move the first operand that does not lie as its stream; None if there is none to move."""
+def _misplaced(kernel: KernelText, layout: Layout) -> tuple[Tensor, KernelText] | None:
+    """Return the first operand that does not lie as its stream, and the kernel with it moved."""
     for _, run in every(kernel, PassText):
         if run.source.text not in layout.chip:
             continue
         stream = switched(run, layout.chip[run.source.text])
-        for stage in run.stages:
-            for name in _operands(stage):
-                operand = layout.chip.get(name)
-                if operand and not lies_alike(operand, stream):
-                    moved = _moved(kernel, layout, operand, stream)
-                    if moved is not None:
-                        return moved
+        for name in (name for stage in run.stages for name in _operands(stage)):
+            operand = layout.chip.get(name)
+            if operand and not lies_alike(operand, stream):
+                moved = _moved(kernel, layout, operand, stream)
+                if moved is not None:
+                    return operand, moved
     return None
 
 
@@ -207,7 +235,7 @@ def _wanted(operand: Tensor, stream: Placement, before: Placement, broadcast: bo
         if f.axis in roots:
             slices.append(f)
         elif not broadcast:
-            slices.append(Factor("copy", f.count))
+            slices.append(f if f.kind == "idle" else Factor("copy", f.count))
         else:
             n = min(copies, f.count)
             slices += [Factor("copy", n), Factor("idle", f.count // n)]
