@@ -10,20 +10,16 @@ from sim.npu.syntax import KernelText
 from sim.npu.toolchain import Toolchain
 from targets.sim.moves.blueprint import (
     carried,
-    decoded_ahead,
-    halved,
     in_pieces,
     in_runs,
     kept_in_place,
     shared,
-    small_first,
     spread,
-    streamed,
-    tiled,
     unlooped,
 )
 from targets.sim.moves.loads import merged
 from targets.sim.moves.passes import tidied
+from targets.sim.moves.pipeline import decoded_ahead, halved, small_first, streamed, tiled
 from targets.sim.moves.settle import settled
 
 _PIECES: Final = 2
