@@ -23,7 +23,8 @@ def test_a_killed_writer_loses_nothing_acknowledged(
     small_files(monkeypatch)
     rng = np.random.default_rng(3)
     n_kills = n_acknowledged = 0
-    while n_kills < pytestconfig.getoption("--kills"):
+    # On a busy machine many a writer is killed before its first append: then go on.
+    while n_kills < pytestconfig.getoption("--kills") or n_acknowledged <= n_kills:
         run, known = tmp_path / str(n_kills), dict[int, str]()
         for _ in range(KILLS_A_RUN):
             writer = Child(partial(write_on, run)).go()
@@ -32,5 +33,3 @@ def test_a_killed_writer_loses_nothing_acknowledged(
             known |= acknowledged(writer.end())
             check(run, known)
         n_kills, n_acknowledged = n_kills + KILLS_A_RUN, n_acknowledged + len(known)
-
-    assert n_acknowledged > n_kills

@@ -13,6 +13,8 @@ from targets.cpu.target import CpuTarget
 from targets.cpu.toolchain import compiler
 from targets.protocol import Built, Measured
 
+N_TRIES = 4
+
 print(compiler().family)
 target = CpuTarget("small")
 for kernel in KERNELS:
@@ -26,9 +28,12 @@ for kernel in KERNELS:
     (checked,) = target.check(kernel, wrong.artifact, (1,))
     assert checked.margin is not None and checked.margin > 1, checked
     arms = (built.artifact, built.artifact)
-    measured = target.measure(
-        kernel, arms, (0, 1), group=2, launches=1, checked=(True, True), seed=1, limit_s=60
-    )
+    for seed in range(N_TRIES):  # as in a run: a busy machine fails a job, not the kernel
+        measured = target.measure(
+            kernel, arms, (0, 1), group=2, launches=1, checked=(True, True), seed=seed, limit_s=60
+        )
+        if isinstance(measured, Measured):
+            break
     assert isinstance(measured, Measured), measured
 print("all")
 """
