@@ -44,12 +44,13 @@ ASKED = 20
 """Candidates whose evidence is looked for."""
 REPLAY = textwrap.dedent(
     """
-    import resource, sys
+    import sys
     from pathlib import Path
     from events.log import read
     from events.projections.state import replay
     state = replay(read(Path(sys.argv[1])))
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    status = Path("/proc/self/status").read_text()  # rusage counts the parent's memory as well
+    print(int(status.split("VmHWM:")[1].split()[0]) / 1024)
     """
 )
 WRITER = textwrap.dedent(
