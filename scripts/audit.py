@@ -45,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not args.json:
         for line in told(findings):
             print(line, file=sys.stderr)
-    bench = _bench(records, blobs) if args.rebuild else None
+    state = replay(records)
+    bench = _bench(records, state, blobs) if args.rebuild else None
     rebuilt = tuple(bench.rebuild()) if bench else ()
     findings += [finding for one in rebuilt for finding in one.findings()]
     if args.json:
@@ -54,7 +55,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             about |= {"fresh_seeds": bench.fresh, "rebuilt": rebuilt}
         print(to_json(about).decode())
         return _status(findings)
-    state = replay(records)
     _show(_subjects(state, args.subject, everything=args.all), records, state, blobs)
     for one in rebuilt:
         print(one_line(str(one)))
@@ -79,14 +79,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _bench(records: list[Record], blobs: Blobs) -> Bench:
+def _bench(records: list[Record], state: State, blobs: Blobs) -> Bench:
     """Where the run's versions are built again.
 
     Raises:
         TargetError: the target cannot be used here; it says what is missing.
     """
-    campaign = replay(records).begun.campaign
-    return Bench.of(records, blobs, load_target(campaign.target, campaign.preset))
+    campaign = state.begun.campaign
+    return Bench.of(records, state, blobs, load_target(campaign.target, campaign.preset))
 
 
 def _status(findings: list[Finding]) -> int:

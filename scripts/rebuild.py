@@ -15,7 +15,7 @@ from decisions.examination import incorrect
 from decisions.screening import fixture_seeds
 from events.blobs import Blobs
 from events.errors import LogError
-from events.projections.state import State, replay
+from events.projections.state import State
 from events.projections.tree import Node
 from events.vocabulary import CandidateExamined, FixtureReport, Record
 from scripts.runs import lease_file
@@ -72,13 +72,13 @@ class Bench(NamedTuple):
     """Seeds of fixtures besides the recorded ones."""
 
     @classmethod
-    def of(cls, records: Sequence[Record], blobs: Blobs, target: Target) -> "Bench":
-        """A bench for a run, with as many fresh fixtures as a screening has.
+    def of(cls, records: Sequence[Record], state: State, blobs: Blobs, target: Target) -> "Bench":
+        """A bench for a run in this state, with as many fresh fixtures as a screening has.
 
         Raises:
             TargetError: the target cannot be used here.
         """
-        state, toolchain = replay(records), toolchain_digest(target.fingerprint())
+        toolchain = toolchain_digest(target.fingerprint())
         fresh = tuple(secrets.randbits(62) for _ in fixture_seeds(state))
         events = (record.event for record in records)
         examined = {e.candidate: e for e in events if isinstance(e, CandidateExamined)}

@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 def rebuilt(folder: Path, target: FakeTarget) -> tuple[State, list[Rebuilt]]:
     records = list(read(folder))
     state = replay(records)
-    return state, list(Bench.of(records, KnownBlobs.of(folder, records), target).rebuild())
+    return state, list(Bench.of(records, state, KnownBlobs.of(folder, records), target).rebuild())
 
 
 class NewCompiler(FakeTarget):
