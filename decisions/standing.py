@@ -12,6 +12,7 @@ from events.vocabulary import (
     EditsReapplied,
     FactChecked,
     FactCheckRequested,
+    FactLearned,
     JobFailed,
     LearningRequested,
     LogRepaired,
@@ -136,7 +137,7 @@ def _is_job(request: Request, job: int, *, of_bound: tuple[bool, ...]) -> bool:
 
 
 def _figures(state: State, record: Record) -> Iterator[str]:
-    """Nothing that was spent is negative; work has the run's toolchain, or was asked for before it."""
+    """Nothing that was spent is negative; work has the toolchain under which it was asked for."""
     event = record.event
     spent: tuple[float, ...] = ()
     if isinstance(event, RoleReplied | TurnFailed):
