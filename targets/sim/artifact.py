@@ -8,11 +8,14 @@ from typing import Final
 from sim.npu.compiler import compile_source
 from sim.npu.device import device_time
 from sim.npu.diagnostics import Diagnostic
+from sim.npu.dump import schedule_json
 from sim.npu.interpret import Meaning, meaning
 from sim.npu.kernels import SIGNATURES
 from sim.npu.program import Program
+from sim.npu.schedule import schedule
 from sim.npu.signature import Signature
 from sim.npu.toolchain import TOOLCHAINS, Toolchain
+from targets.protocol import Cost
 
 CLOCK_HZ: Final = 2e9
 """Of the device."""
@@ -82,6 +85,17 @@ def launch_s(kernel: str, artifact: bytes, installed: Toolchain) -> float:
     tables = loaded.toolchain.device
     device = replace(installed.device, f4_table=tables.f4_table, f8_table=tables.f8_table)
     return device_time(loaded.program, replace(loaded.toolchain, device=device)).cycles / CLOCK_HZ
+
+
+def static_cost(kernel: str, artifact: bytes) -> Cost:
+    """Return the schedule that the compiler of an artifact made for it.
+
+    Raises:
+        ValueError: this is no artifact of this kernel.
+    """
+    loaded = load(kernel, artifact)
+    plan = schedule(loaded.program, loaded.toolchain)
+    return Cost(round(plan.makespan), schedule_json(plan).encode())
 
 
 def _head(text: str, toolchain: Toolchain) -> str:
