@@ -86,15 +86,22 @@ class _Entries:
 
     def enter(self, tensors: tuple[Tensor, ...], instruction: int) -> list[int]:
         """Note that an instruction touches ``tensors``; return their numbers."""
-        numbers = []
-        for t in tensors:
-            size = self._taken.get(t.name, t.n_bytes)
-            buffer = _BUFFERS[t.memory]
-            new = _Entry(len(self.tensors), t.name, buffer, size, t.shape, instruction, instruction)
-            entry = self.tensors.setdefault(t.name, new)
-            entry.block_end = instruction
-            numbers.append(entry.index)
-        return numbers
+        return [self._entry(t, instruction).index for t in tensors]
+
+    def _entry(self, tensor: Tensor, instruction: int) -> _Entry:
+        entry = self.tensors.get(tensor.name)
+        if entry is None:
+            entry = self.tensors[tensor.name] = _Entry(
+                len(self.tensors),
+                tensor.name,
+                _BUFFERS[tensor.memory],
+                self._taken.get(tensor.name, tensor.n_bytes),
+                tensor.shape,
+                instruction,
+                instruction,
+            )
+        entry.block_end = instruction
+        return entry
 
 
 def _inputs(command: Command) -> tuple[Tensor, ...]:

@@ -188,7 +188,8 @@ def _kind(instruction: _Instruction) -> str:
 
 def _clean(text: str) -> str:
     """Make a text of the dump fit for a terminal, a prompt and a picture."""
-    return "".join(c if c.isprintable() else "?" for c in text[:MAX_NAME])
+    shown = text[:MAX_NAME]
+    return shown if shown.isprintable() else "".join(c if c.isprintable() else "?" for c in shown)
 
 
 def _buffers(

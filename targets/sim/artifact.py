@@ -6,13 +6,13 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from sim.npu.compiler import compile_source
-from sim.npu.device import device_time
+from sim.npu.device import launch
 from sim.npu.diagnostics import Diagnostic
 from sim.npu.dump import schedule_json
 from sim.npu.interpret import Meaning, meaning
 from sim.npu.kernels import SIGNATURES
 from sim.npu.program import Program
-from sim.npu.schedule import schedule
+from sim.npu.schedule import Schedule, schedule
 from sim.npu.signature import Signature
 from sim.npu.toolchain import TOOLCHAINS, Toolchain
 from targets.protocol import Cost
@@ -39,6 +39,11 @@ class Loaded:
     program: Program
     toolchain: Toolchain
     """That compiled it."""
+
+    @cached_property
+    def plan(self) -> Schedule:
+        """When its commands would run if the compiler were right."""
+        return schedule(self.program, self.toolchain)
 
     @cached_property
     def meaning(self) -> Meaning:
@@ -84,7 +89,7 @@ def launch_s(kernel: str, artifact: bytes, installed: Toolchain) -> float:
     loaded = load(kernel, artifact)
     tables = loaded.toolchain.device
     device = replace(installed.device, f4_table=tables.f4_table, f8_table=tables.f8_table)
-    return device_time(loaded.program, replace(loaded.toolchain, device=device)).cycles / CLOCK_HZ
+    return launch(loaded.plan, replace(loaded.toolchain, device=device)).cycles / CLOCK_HZ
 
 
 def static_cost(kernel: str, artifact: bytes) -> Cost:
@@ -93,8 +98,7 @@ def static_cost(kernel: str, artifact: bytes) -> Cost:
     Raises:
         ValueError: this is no artifact of this kernel.
     """
-    loaded = load(kernel, artifact)
-    plan = schedule(loaded.program, loaded.toolchain)
+    plan = load(kernel, artifact).plan
     return Cost(round(plan.makespan), schedule_json(plan).encode())
 
 
