@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import NamedTuple, get_args
 
 from decisions import claims, replies, samples
-from decisions.examination import contradictions
+from decisions.examination import contradictions, profile_head
 from decisions.orders import refusal
 from events.campaign import Model
 from events.projections.state import State
@@ -189,6 +189,9 @@ def _examination(evidence: Evidence) -> Iterator[str]:
     match evidence.event, evidence.request:
         case CandidateExamined() as event, ScreeningRequested() as request:
             yield from contradictions(event, request, evidence.state.knowledge.facts)
+            cost = event.cost
+            if cost and not evidence.text(cost.profile).startswith(profile_head(cost.cycles)):
+                yield "the profile is of another static cost"
         case _:
             pass
 
