@@ -12,6 +12,8 @@ from events.vocabulary import (
     DesignPlan,
     Draft,
     EditsReapplied,
+    FactChecked,
+    FactProposed,
     LogRepaired,
     PairsMeasured,
     RoleReplied,
@@ -47,6 +49,11 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return (Named("source", source),)
         case CandidateExamined() as examined:
             return _of_examination(examined)
+        case FactChecked(diagnostics=diagnostics):
+            return (Named("diagnostics", diagnostics),) if diagnostics else ()
+        case FactProposed(passage=passage, probe=probe):
+            own = (Named("passage", passage or ""), Named("source", probe.source if probe else ""))
+            return tuple(named for named in own if named.sha)
         case PairsMeasured(samples=samples) | BoundMeasured(samples=samples):
             return (Named("samples", samples),)
         case LogRepaired(sha=sha):
