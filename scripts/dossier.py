@@ -167,7 +167,7 @@ def _static(node: Node, state: State, blobs: Blobs, *, whole: bool) -> Iterator[
         return
     yield f"static      {cost}"
     if whole:
-        yield from _indented(blobs.text(node.cost.profile))
+        yield from _indented(blobs.text(node.cost.profile).rstrip())
 
 
 def _pairs(trail: Trail, state: State) -> Iterator[str]:
