@@ -13,7 +13,8 @@ from actors.providers.port import Completion, Provider, ProviderError
 from actors.screening import sha256
 from decisions.brief import Brief
 from decisions.evidence import no_edits
-from decisions.replies import Parsed, PlanText, SourceText, parse
+from decisions.replies import Parsed, PlanTexts, SourceText, parse
+from decisions.turns import PROMPT_TOKENS
 from events.campaign import Model, RoleName
 from events.vocabulary import (
     Analysis,
@@ -30,7 +31,8 @@ from events.vocabulary import (
     TurnAssigned,
     TurnFailed,
 )
-from prompts.render import Prompt, Texts, render
+from prompts.render import Prompt, render
+from prompts.told import Texts
 from targets.protocol import Ask, Target, TargetError
 
 
@@ -106,6 +108,7 @@ class RoleActor:
             turn.brief,
             texts=turn.texts,
             toolchain=self._toolchain,
+            limit=PROMPT_TOKENS,
         )
 
     def _replied(
@@ -121,6 +124,7 @@ class RoleActor:
             outcome=outcome,
             provider=provider,
             template=prompt.template_sha,
+            dropped=prompt.dropped,
             spent=_spent(completion),
             wall_s=wall_s,
         )
@@ -128,8 +132,8 @@ class RoleActor:
 
     def _outcome(self, parsed: Parsed) -> tuple[Outcome, tuple[bytes, ...]]:
         match parsed:
-            case PlanText():
-                return parsed.design_plan(), (parsed.plan.encode(),)
+            case PlanTexts():
+                return parsed.designs(), tuple(plan.plan.encode() for plan in parsed.plans)
             case SourceText():
                 normalized = sha256(self._target.normalize(parsed.source).encode())
                 return parsed.draft(normalized), (parsed.source.encode(),)
@@ -183,6 +187,7 @@ def _unpack(role: RoleName, command: Command) -> _Turn:
         source=text(brief.incumbent_source),
         plan=text(request.plan),
         draft=text(request.draft),
+        diagnostics=text(request.diagnostics),
         complaint=request.complaint or "",
         previous=text(request.previous),
     )

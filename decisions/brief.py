@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
+from decisions.room import designs_left
 from events.campaign import Model
 from events.projections.state import State
-from events.vocabulary import CandidateId, Sha, TurnAssigned
+from events.vocabulary import CandidateId, DesignPlan, Sha, TurnAssigned
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,17 @@ class Lesson:
     """For people: ``accepted``, ``refused at build: ...``, ``slower``, ``shelved: ...``."""
     effect: float | None
     """Log-percent against the best version of its time; negative is faster."""
+
+
+class Known(NamedTuple):
+    """A fact as a prompt shows it."""
+
+    name: str
+    """What a reply cites."""
+    claim: str
+    state: str
+    is_rule: bool
+    """Whether screening refuses what breaks it, whoever knows of it."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +48,7 @@ class Brief:
     time_over_bound: float | None
     bottleneck: str
     """The analyst's words on this incumbent; "" before there are any."""
-    facts: tuple[tuple[str, str], ...]
-    """``(fact id, claim)``; the ids are what a reply cites."""
+    facts: tuple[Known, ...]
     hints: tuple[tuple[str, str], ...]
     """``(hint id, text)`` from the operator; ids as of facts."""
     lessons: tuple[Lesson, ...]
@@ -44,6 +56,14 @@ class Brief:
     """Catalogue moves already proposed."""
     model: Model
     seed: int
+    n_designs: int = 0
+    """Architect: designs that there is room for."""
+    design: DesignPlan | None = None
+    """Implementer and reviewer: the design that the source is of."""
+    claim: str = ""
+    """Reviewer: the draft's hypothesis."""
+    refusal: str = ""
+    """Implementer: why screening refused the source that it is to repair."""
 
 
 N_LESSONS = 40
@@ -56,8 +76,8 @@ def brief(state: State, turn: TurnAssigned) -> Brief:
     """Put together what the role of ``turn`` may know."""
     start, tree, ledger = state.begun, state.tree, state.ledger.of(turn.kernel)
     parent = tree.nodes[turn.parent]
-    desk = state.desk.of(turn.kernel)
-    analysis = desk.analyses.get(turn.parent)
+    analysis = state.desk.of(turn.kernel).analyses.get(turn.parent)
+    thread = state.desk.threads.get(turn.thread)
     return Brief(
         kernel=turn.kernel,
         task=start.cards[turn.kernel].task,
@@ -67,19 +87,27 @@ def brief(state: State, turn: TurnAssigned) -> Brief:
         time_over_bound=ledger.time_over_bound if ledger.bound_of == turn.parent else None,
         bottleneck=f"{analysis.bottleneck} {analysis.advice}".strip() if analysis else "",
         facts=_facts(state, turn.kernel),
-        hints=tuple((f"h{n}", text) for n, text in desk.hints.items()),
+        hints=tuple((f"h{n}", text) for n, text in state.desk.of(turn.kernel).hints.items()),
         lessons=_lessons(state, turn.kernel),
         tried=_tried(state, turn),
         model=start.campaign.models.of(turn.role),
         seed=start.campaign.seed,
+        n_designs=1 + designs_left(state, turn.kernel),
+        design=thread.design if thread else None,
+        claim=thread.draft.hypothesis if thread and thread.draft else "",
+        refusal=tree.nodes[turn.repairs].reason if turn.repairs else "",
     )
 
 
-def _facts(state: State, kernel: str) -> tuple[tuple[str, str], ...]:
+def _facts(state: State, kernel: str) -> tuple[Known, ...]:
     facts = state.knowledge.of(kernel)
     rules = [n for n, fact in facts.items() if fact.topic == "rule"]
     hidden = set(rules[:-N_RULES])
-    return tuple((f"f{n}", fact.claim) for n, fact in facts.items() if n not in hidden)
+    return tuple(
+        Known(f"f{n}", fact.claim, "confirmed", fact.topic == "rule")
+        for n, fact in facts.items()
+        if n not in hidden
+    )
 
 
 def _lessons(state: State, kernel: str) -> tuple[Lesson, ...]:

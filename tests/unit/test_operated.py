@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from decisions.replies import PlanText, parse
+from decisions.replies import SourceText, parse
 from events.blobs import Blobs
 from scripts import audit, tree
 from scripts.operated import ordered
@@ -102,7 +102,7 @@ def test_orders_are_news(run: Run) -> None:
 
 def test_a_hint_is_cited_like_a_fact() -> None:
     """Both are numbered, by letters of their own."""
-    reply = "<hypothesis>x</hypothesis><plan>p</plan><cites>f3, h1</cites>"
-    parsed = parse("design", reply, "")
-    assert isinstance(parsed, PlanText)
+    reply = "<hypothesis>x</hypothesis><source>s</source><cites>f3, h1</cites>"
+    parsed = parse("implement", reply, "")
+    assert isinstance(parsed, SourceText)
     assert parsed.cites == ("f3", "h1")

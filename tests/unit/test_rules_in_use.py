@@ -73,7 +73,7 @@ def _with_rules(run: Path, n: int) -> tuple[State, TurnAssigned]:
 def test_a_prompt_holds_the_latest_rules_only(tmp_path: Path) -> None:
     """Thousands of candidates fail in hundreds of ways; screening still applies every rule."""
     state, turn = _with_rules(tmp_path, 300)
-    claims = [claim for _, claim in brief(state, turn).facts]
+    claims = [fact.claim for fact in brief(state, turn).facts]
 
     assert sum(claim.startswith("no ") for claim in claims) == N_RULES
     assert claims[-1] == "no 299"
@@ -93,4 +93,4 @@ def test_rules_end_with_their_toolchain(tmp_path: Path) -> None:
         assert sum(fact.topic == "rule" for fact in known) == n_left
         assert {fact.topic for fact in known} >= {"noise", "bound"}
     assert state.knowledge.signatures == {}
-    assert not any(claim.startswith("no ") for _, claim in brief(state, turn).facts)
+    assert not any(fact.claim.startswith("no ") for fact in brief(state, turn).facts)
