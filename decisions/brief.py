@@ -7,7 +7,7 @@ from typing import NamedTuple
 from decisions.room import designs_left
 from events.campaign import Model
 from events.projections.state import State
-from events.vocabulary import CandidateId, DesignPlan, Sha, TurnAssigned
+from events.vocabulary import CandidateId, DesignPlan, FactState, Sha, TurnAssigned
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,11 @@ class Known(NamedTuple):
     name: str
     """What a reply cites."""
     claim: str
-    state: str
+    state: FactState
     is_rule: bool
     """Whether screening refuses what breaks it, whoever knows of it."""
+    uses: int
+    """Candidates that cited it."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Brief:
     bottleneck: str
     """The analyst's words on this incumbent; "" before there are any."""
     facts: tuple[Known, ...]
+    """What is believed first, then what is not checked, then what is refuted."""
     hints: tuple[tuple[str, str], ...]
     """``(hint id, text)`` from the operator; ids as of facts."""
     lessons: tuple[Lesson, ...]
@@ -66,6 +69,8 @@ class Brief:
     """Implementer: why screening refused the source that it is to repair."""
 
 
+BELIEF: tuple[FactState, ...] = ("confirmed", "stale", "proposed", "refuted")
+"""Order of facts in a prompt, by what is believed of them."""
 N_LESSONS = 40
 """Latest lessons that a brief holds."""
 N_RULES = 40
@@ -100,14 +105,16 @@ def brief(state: State, turn: TurnAssigned) -> Brief:
 
 
 def _facts(state: State, kernel: str) -> tuple[Known, ...]:
-    facts = state.knowledge.of(kernel)
+    knowledge = state.knowledge
+    facts = knowledge.of(kernel)
     rules = [n for n, fact in facts.items() if fact.topic == "rule"]
     hidden = set(rules[:-N_RULES])
-    return tuple(
-        Known(f"f{n}", fact.claim, "confirmed", fact.topic == "rule")
-        for n, fact in facts.items()
+    told = [
+        Known(f"f{n}", f.claim, knowledge.states[n], f.topic == "rule", knowledge.uses.get(n, 0))
+        for n, f in facts.items()
         if n not in hidden
-    )
+    ]
+    return tuple(sorted(told, key=lambda known: BELIEF.index(known.state)))
 
 
 def _lessons(state: State, kernel: str) -> tuple[Lesson, ...]:

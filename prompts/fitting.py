@@ -65,19 +65,22 @@ def fitted(told: Told, write: Callable[[Shown], str], limit: int) -> tuple[str, 
 def _least_useful_first(told: Told) -> list[Part]:
     """All that can be left out.
 
-    A legality rule is applied by screening whether the author knows it or not. So it goes before
-    lessons, the oldest first, and what was measured goes last.
+    Facts go by what is believed of them, legality rules first: screening applies those whether the
+    author knows them or not. Then by use. What was measured outlasts the lessons, of which the
+    oldest go first.
     """
+
+    def worth(place: int) -> tuple[int, bool, int]:
+        fact = told.facts[place]
+        return BELIEF.index(fact.state), not fact.is_rule, fact.uses
+
     moves = [Part("move", place) for place in range(len(told.tried))]
     lessons = [Part("lesson", place) for place in range(len(told.lessons))]
-    facts = sorted(
-        range(len(told.facts)),
-        key=lambda place: (BELIEF.index(told.facts[place].state), not told.facts[place].is_rule),
-    )
-    is_kept = [f.state == "confirmed" and not f.is_rule for f in told.facts]
-    doubtful = [Part("fact", place) for place in facts if not is_kept[place]]
-    measured = [Part("fact", place) for place in facts if is_kept[place]]
-    return [*moves, *doubtful, *lessons, *measured]
+    facts = sorted(range(len(told.facts)), key=worth)
+    lasting = [p for p in facts if told.facts[p].state == "confirmed" and not told.facts[p].is_rule]
+    passing = [p for p in facts if p not in lasting]
+    first, last = ([Part("fact", place) for place in places] for places in (passing, lasting))
+    return [*moves, *first, *lessons, *last]
 
 
 def _without(told: Told, left_out: Sequence[Part]) -> Shown:

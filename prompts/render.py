@@ -20,11 +20,6 @@ TEMPLATES = (
     "reviewer_review",
 )
 _PARTS = ("_known", "_profile", "_hints", "_history", "_proposal", "_plan", "_repair")
-_MARKS: Mapping[str, str] = {
-    "confirmed": "",
-    "stale": " (checked under another toolchain)",
-    "proposed": " (nobody has checked it)",
-}
 _LINE = 400
 _BEGINNING = 24_000
 """Characters of an unusable reply that its author is shown again; it may be a megabyte long."""
@@ -100,7 +95,6 @@ def _environment(texts: Mapping[str, str]) -> ImmutableSandboxedEnvironment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    environment.globals["MARKS"] = _MARKS
     environment.filters |= {"fenced": _fenced, "one_line": _one_line, "beginning": _beginning}
     return environment
 

@@ -24,6 +24,10 @@ class FactTold(Protocol):
     def is_rule(self) -> bool:
         """Whether screening refuses what breaks it, whoever knows of it."""
 
+    @property
+    def uses(self) -> int:
+        """Candidates that cited it."""
+
 
 class LessonTold(Protocol):
     """An earlier candidate and its verdict."""

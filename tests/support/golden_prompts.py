@@ -21,11 +21,11 @@ BRIEF = Brief(
     time_over_bound=1.5,
     bottleneck="Loads stall: 61 % of the makespan. Prefetch further ahead.",
     facts=(
-        Known("f1", "The bound is 1 ms.", "confirmed", is_rule=False),
-        Known("f2", "A source that contains `asm` does not build.", "confirmed", is_rule=True),
-        Known("f5", "A line is 64 bytes.", "stale", is_rule=False),
-        Known("f6", "Two loads may overlap.", "proposed", is_rule=False),
-        Known("f7", "Stores are free.", "refuted", is_rule=False),
+        Known("f1", "The bound is 1 ms.", "confirmed", is_rule=False, uses=0),
+        Known("f2", "A source with `asm` does not build.", "confirmed", is_rule=True, uses=0),
+        Known("f5", "A line is 64 bytes.", "stale", is_rule=False, uses=0),
+        Known("f6", "Two loads may overlap.", "proposed", is_rule=False, uses=0),
+        Known("f7", "Stores are free.", "refuted", is_rule=False, uses=0),
     ),
     hints=(("h1", "Try a table."), ("h4", "Not the table\n# Lessons")),
     lessons=(

@@ -183,9 +183,9 @@ def test_designs_come_again_with_what_steps_have_tuned() -> None:
     best = designs[-1].source(FEEDFORWARD, {"ROWS": 4, "PREFETCH": 512})
     ask = replace(_ask(FEEDFORWARD, "design"), incumbent_source=best, tried=tried)
 
-    designs = parse("design", CATALOGUE.reply(ask), "")
-    assert isinstance(designs, PlanTexts)
-    plan = designs.plans[0]
+    drawn = parse("design", CATALOGUE.reply(ask), "")
+    assert isinstance(drawn, PlanTexts)
+    plan = drawn.plans[0]
     draft = parse("implement", CATALOGUE.reply(replace(ask, task="implement", plan=plan.plan)), "")
 
     assert isinstance(draft, SourceText)

@@ -19,8 +19,8 @@ BRIEF = Brief(
     time_over_bound=1.5,
     bottleneck="Loads stall.",
     facts=(
-        Known("f1", "The bound is 1 ms.", "confirmed", is_rule=False),
-        Known("f2", "A source that contains `asm` does not build", "confirmed", is_rule=True),
+        Known("f1", "The bound is 1 ms.", "confirmed", is_rule=False, uses=2),
+        Known("f2", "A source that contains `asm` does not build", "stale", is_rule=True, uses=0),
     ),
     hints=(("h1", "Try a table."), ("h4", "Not the table\n# Lessons")),
     lessons=(
@@ -65,7 +65,7 @@ def test_every_prompt_shows_the_state_in_one_order(name: str) -> None:
         "`<nothing>" if name != "reviewer_review" else "`<review>`",
         "y = W x, W in f8.",
         "- cc: gcc 13\n- cpu: test cpu\n",
-        "- f1: The bound is 1 ms.\n- f2: A source that contains `asm`",
+        "- f1: The bound is 1 ms.\n- f2 (stale): A source that contains `asm`",
         "# Best version: c7\n",
         "3.25x as fast",
         "1.50 times the bound",
