@@ -102,14 +102,7 @@ class RoleActor:
     def _prompt(self, turn: _Turn) -> Prompt:
         if self._toolchain is None:
             self._toolchain = self._target.fingerprint()
-        return render(
-            turn.request.role,
-            turn.request.task,
-            turn.brief,
-            texts=turn.texts,
-            toolchain=self._toolchain,
-            limit=PROMPT_TOKENS,
-        )
+        return _worded(turn, self._toolchain)
 
     def _replied(
         self, turn: _Turn, prompt: Prompt, provider: str, completion: Completion, wall_s: float
@@ -141,6 +134,28 @@ class RoleActor:
                 return parsed, ()
             case _:
                 assert_never(parsed)
+
+
+def prompt_of(command: Command, toolchain: Mapping[str, str]) -> Prompt:
+    """Word the prompt of a turn without taking it.
+
+    Raises:
+        ValueError: the command is not a turn with a brief.
+    """
+    if not isinstance(command.request, TurnAssigned):
+        raise ValueError(f"{command.request.kind} is no turn")
+    return _worded(_unpack(command.request.role, command), toolchain)
+
+
+def _worded(turn: _Turn, toolchain: Mapping[str, str]) -> Prompt:
+    return render(
+        turn.request.role,
+        turn.request.task,
+        turn.brief,
+        texts=turn.texts,
+        toolchain=toolchain,
+        limit=PROMPT_TOKENS,
+    )
 
 
 def providers_for(target: Target, environ: Mapping[str, str]) -> Callable[[Model], Provider]:

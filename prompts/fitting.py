@@ -1,5 +1,6 @@
 """Keeps a prompt within its tokens: what is least useful is left out first, and named."""
 
+import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -9,8 +10,8 @@ from typing import Literal, NamedTuple, TypeVar
 
 from prompts.told import FactTold, LessonTold, Told
 
-BYTES_PER_TOKEN = 3
-"""UTF-8 bytes that a token stands for, rather too few: see `docs/prompts.md`."""
+BYTES_PER_TOKEN = 2.5
+"""UTF-8 bytes that a token stands for: rather too few, as `docs/prompts.md` shows."""
 BELIEF = ("refuted", "proposed", "stale", "confirmed")
 """States of a fact, the least useful first."""
 
@@ -38,7 +39,7 @@ class Part(NamedTuple):
 
 def n_tokens(text: str) -> int:
     """Tokens that ``text`` takes, rather too many than too few."""
-    return -(-len(text.encode()) // BYTES_PER_TOKEN)
+    return math.ceil(len(text.encode()) / BYTES_PER_TOKEN)
 
 
 def fitted(told: Told, write: Callable[[Shown], str], limit: int) -> tuple[str, Shown]:

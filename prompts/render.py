@@ -69,6 +69,11 @@ def render(
     return Prompt(text, "\n".join(_TEXTS[part] for part in (name, *_PARTS)), shown.dropped)
 
 
+def header(template: str) -> str:
+    """What a template is for: its role, task, inputs and output, as it says at its top."""
+    return _TEXTS[template].partition("{#")[2].partition("#}")[0].strip()
+
+
 def _fenced(text: str) -> str:
     """Put ``text`` between fences that no run of backticks in it can end."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)

@@ -9,6 +9,7 @@ from decisions.device import weight
 from decisions.room import in_flight, is_full
 from decisions.turns import cannot_ask, wanted
 from events.blobs import Blobs
+from events.campaign import RoleName
 from events.log import read
 from events.projections.state import State
 from events.vocabulary import (
@@ -24,6 +25,8 @@ from targets.protocol import Ask
 from tests.support.author import Author, authored, drawn, written
 from tests.support.fake_target import FakeCatalogue, FakeTarget, facts_of
 from tests.support.runs import begin, campaign
+
+DESIGNERS: tuple[RoleName, ...] = ("architect", "implementer")
 
 
 class SilentAnalyst(FakeCatalogue):
@@ -66,11 +69,11 @@ class SameDesigns(Author):
         return drawn("half") + drawn("half").replace("<plan>half", "<plan>twin")
 
 
-def before(run: Path, kind: type) -> Iterator[tuple[State, TurnAssigned]]:
-    """The state before each record of a kind, with its event."""
+def assigned(run: Path) -> Iterator[tuple[State, TurnAssigned]]:
+    """Every turn with the state in which it was assigned."""
     state = State()
     for record in read(run):
-        if isinstance(record.event, kind):
+        if isinstance(record.event, TurnAssigned):
             yield state, record.event
         state.apply(record)
 
@@ -91,8 +94,7 @@ def test_an_analyst_who_cannot_tell_is_asked_once_and_steps_go_on(tmp_path: Path
 
 def test_every_design_of_a_reply_gets_its_implementer(tmp_path: Path) -> None:
     """The last one goes on in the architect's thread, as if it were the only one."""
-    roles = ("architect", "implementer")
-    written(tmp_path, authored(*roles, max_candidates=20), Author(), *roles)
+    written(tmp_path, authored(*DESIGNERS, max_candidates=20), Author(), *DESIGNERS)
     events = [record.event for record in read(tmp_path)]
     plans = [
         design.plan
@@ -111,11 +113,10 @@ def test_every_design_of_a_reply_gets_its_implementer(tmp_path: Path) -> None:
 
 def test_designs_wait_for_room(tmp_path: Path) -> None:
     """An architect may have more ideas at once than the campaign has room for, even for one."""
-    roles = ("architect", "implementer")
-    settings = authored(*roles, max_candidates=12, in_flight=1)
-    state = written(tmp_path, settings, Author(), *roles)
+    settings = authored(*DESIGNERS, max_candidates=12, in_flight=1)
+    state = written(tmp_path, settings, Author(), *DESIGNERS)
 
-    for was, turn in before(tmp_path, TurnAssigned):
+    for was, turn in assigned(tmp_path):
         if turn.architect is not None or turn.repairs is not None:
             assert in_flight(was, turn.kernel) < 1
     assert state.tree.n_search == 12
@@ -199,7 +200,7 @@ def test_the_kernel_with_the_least_on_its_way_for_its_gain_is_next(tmp_path: Pat
     """None starves: one with nothing on its way goes before all that have something."""
     begin(tmp_path, campaign(max_candidates=40))
     choices = 0
-    for state, turn in before(tmp_path, TurnAssigned):
+    for state, turn in assigned(tmp_path):
         if turn.thread != turn.turn:
             continue
         loads = {k: in_flight(state, k) / weight(state, k) for k in state.tree.branches}
