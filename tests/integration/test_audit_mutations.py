@@ -25,13 +25,13 @@ KINDS = [
 ]
 UNTOUCHED = (
     "acceptance.max_pairs", "acceptance.min_run_s", "acceptance.noise_pairs",
-    "budget.cost_usd", "budget.model_calls", "budget.tokens", "budget.wall_s",
+    "budget.cost_usd", "budget.wall_s",
     "kernels", "models.default.api_key_env", "models.default.base_url",
     "models.default.max_tokens", "models.default.model", "models.default.timeout_s",
     "models.default.usd_per_million_in", "models.default.usd_per_million_out",
     "models.implementer.api_key_env", "models.implementer.base_url", "models.implementer.command",
     "models.implementer.model", "models.implementer.timeout_s",
-    "name", "preset", "search.max_designs", "target",
+    "name", "preset", "search.repairs", "target",
 )  # fmt: skip
 READ = "what an instrument read, once; `audit --rebuild` reads it again of what was accepted"
 SETTING = "what the operator asked for; no decision of this run came near it"
