@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from decisions.claims import toolchain_digest
 from events.projections.desk import Thread
 from events.projections.state import State
 from events.projections.tree import OPEN, Node, Status
@@ -61,14 +60,14 @@ def earlier_verdict(state: State, thread: Thread, hypothesis: str) -> str:
 
 def _comparable(state: State, thread: Thread) -> Iterator[Node]:
     """Earlier candidates whose premises are those of a thread's reply, the latest first."""
-    parent, toolchain = thread.turn.parent, toolchain_digest(state.toolchain)
+    parent = thread.turn.parent
     analysed = state.desk.of(thread.kernel).analysed.get(parent, -1)
     for candidate in reversed(state.tree.branches[thread.kernel].nodes):
         node = state.tree.nodes[candidate]
         if (
             (node.form, node.parent) == (thread.form, parent)
             and analysed < node.proposed < thread.reply_seq
-            and node.toolchain in ("", toolchain)
+            and node.toolchain in ("", state.toolchain_digest)
             and node.status is not Status.REFUSED
         ):
             yield node

@@ -95,9 +95,12 @@ class Invariants:
             due = f"{len(self.records)} was due"
             raise ViolationError(record.seq, "numbers follow on each other", due)
         asked = self._asked(record)
-        before = replace(self.state.spending.settled)
+        before, toolchain = replace(self.state.spending.settled), self.state.toolchain_digest
         self.records.append(record)
         self.state.apply(record)
+        if self.state.toolchain_digest != toolchain:
+            self._screened.clear()
+            self._tested.clear()
         match record.event:
             case MeasurementRequested():
                 self._one_job(record)
@@ -174,7 +177,7 @@ class Invariants:
                 self._screened.add(candidate)
                 node = self.state.tree.nodes[candidate]
                 if node.form == "baseline":
-                    self._line[node.kernel] = [candidate]
+                    self._line.setdefault(node.kernel, [candidate])
             case CandidateProposed(form="step", parent=int(parent)):
                 if parent not in self._correct:
                     found = f"c{parent} was not yet"
@@ -225,7 +228,7 @@ class Invariants:
             return
         if max(event.candidate_margin, event.incumbent_margin) <= 1.0:
             self._correct |= {job.candidate, job.incumbent}
-        if job.purpose == "test":
+        if job.purpose == "test" and event.toolchain == self.state.toolchain_digest:
             duel = self._tested.setdefault(Duel(job.candidate, job.incumbent), {})
             duel[record.seq] = event
 
