@@ -149,7 +149,7 @@ def environment(version: str | None = None) -> Environment:
         there = ", ".join(sorted({each.version for each in every}))
         raise TargetError(
             f"no environment has {LANGUAGE} {version} (there is {there}): "
-            f"install `{LANGUAGE}=={version} {COMPILER}=={version}` in one and name it in {VARIABLE}"
+            f"install `{LANGUAGE}=={version} {COMPILER}=={version}` in one, named in {VARIABLE}"
         )
     newest = fitting[0].version
     return next((e for e in fitting if e.functional and e.version == newest), fitting[0])
