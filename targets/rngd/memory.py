@@ -2,15 +2,16 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from targets.rngd.dtypes import n_bytes
 from targets.rngd.guard import axis_sizes, types
-from targets.rngd.ir.syntax import Function
+from targets.rngd.ir.syntax import Assign, Contract, Function, Fused
 
 SRAM_BYTES: Final = 256 << 20
 """Of one chip with all its processing elements."""
+_WIDEST: Final = "f32"
 _ON_CHIP: Final = "Sram"
 _NOTHING: Final = "Noop"
 _SUFFIXES: Final = ("_updated", "_intermediate")
@@ -38,6 +39,23 @@ def tensor_bytes(function: Function) -> dict[str, int]:
     }
 
 
+def inner_bytes(function: Function) -> dict[str, int]:
+    """Return the most bytes of what lies between two passes of a fused operation, by its result.
+
+    The compiler may split one, and gives no name to what the first part leaves for the second.
+    """
+    sizes, kinds = axis_sizes(function), types(function)
+    found: dict[str, int] = {}
+    for statement in function.statements():
+        if isinstance(statement, Assign) and isinstance(fused := statement.operation, Fused):
+            kept = [each.kept for each in fused.instructions if isinstance(each, Contract)]
+            read = [kinds[read.name].axes for read in fused.reads if read.name in kinds]
+            axes = {axis for group in (*(kept or read), fused.written.axes) for axis in group}
+            inner = n_bytes(_WIDEST, (sizes[axis] for axis in sorted(axes) if axis in sizes))
+            found |= {output.name: inner for output in statement.outputs}
+    return found
+
+
 def peak(function: Function, schedule: bytes) -> Peak:
     """Return the most bytes of SRAM that a schedule holds at once.
 
@@ -49,8 +67,7 @@ def peak(function: Function, schedule: bytes) -> Peak:
         ScheduleError: it is no dump of the compiler.
     """
     try:
-        dump = json.loads(schedule)
-        pieces = _pieces(dump, tensor_bytes(function))
+        pieces = list(_pieces(json.loads(schedule), function))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as e:
         raise ScheduleError("the schedule has a form that is not known") from e
     changes: dict[int, int] = defaultdict(int)
@@ -70,18 +87,25 @@ class _Piece(NamedTuple):
     end: int
 
 
-def _pieces(dump: Mapping[str, Any], by_name: Mapping[str, int]) -> Iterable[_Piece]:
+def _pieces(dump: Mapping[str, Any], function: Function) -> Iterator[_Piece]:
     tensors = {int(t["index"]): t for t in dump["tensors"] if str(t["buffer_type"]) == _ON_CHIP}
     groups = _Groups(tensors)
+    consumers: dict[int, list[str]] = defaultdict(list)
     for instruction in dump["instructions"]:
+        inputs = [int(i) for i in instruction["input_tensors"]]
+        outputs = [int(i) for i in instruction["output_tensors"]]
         if list(instruction["contexts"]) == [_NOTHING]:
-            touched = (*instruction["input_tensors"], *instruction["output_tensors"])
-            groups.join([int(i) for i in touched if int(i) in tensors])
-    known = {index: _known(str(t["name"]), by_name) for index, t in tensors.items()}
+            groups.join([i for i in (*inputs, *outputs) if i in tensors])
+        for i in inputs:
+            consumers[i] += [str(tensors[o]["name"]) for o in outputs if o in tensors]
+    by_name, inner = tensor_bytes(function), inner_bytes(function)
     largest = max(by_name.values(), default=0)
     for members in groups.all():
-        lives = [tensors[index]["lifetime"] for index in members]
-        found = [size for index in members if (size := known[index]) is not None]
+        known = [_known(str(tensors[i]["name"]), by_name) for i in members]
+        found = [size for size in known if size is not None] or [
+            inner.get(name, largest) for i in members for name in consumers[i]
+        ]
+        lives = [tensors[i]["lifetime"] for i in members]
         begin, end = min(int(x["begin"]) for x in lives), max(int(x["end"]) for x in lives)
         yield _Piece(max(found, default=largest), begin, max(begin, end))
 

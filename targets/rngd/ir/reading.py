@@ -183,8 +183,7 @@ class _Builder(Transformer[Token, Function]):
         return Read(str(ref), str(name), items)
 
     def contract(self, ref: Token, left: Token, right: Token, *axes: "_Names") -> Contract:
-        kept = ", ".join(axes[0].all) if axes else ""
-        return Contract(str(ref), f"{left},{right} -> [{kept}]")
+        return Contract(str(ref), (str(left), str(right)), axes[0].all if axes else ())
 
     def vector(self, ref: Token, expression: _Expression) -> Vector:
         return Vector(str(ref), *expression)

@@ -102,10 +102,13 @@ class Contract:
     """A contraction on the dot product engine."""
 
     ref: str
-    text: str
+    operands: tuple[str, str]
+    kept: tuple[str, ...]
+    """Axes of what it gives."""
 
     def __str__(self) -> str:
-        return f"{self.ref} = dpe.exec({self.text})"
+        kept = _listed(self.kept)
+        return f"{self.ref} = dpe.exec({','.join(self.operands)} -> [{kept}])"
 
 
 @dataclass(frozen=True)
