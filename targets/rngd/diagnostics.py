@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from targets.protocol import BuildFailed
 
-Stage = Literal["trace", "rules", "evaluate"]
+Stage = Literal["trace", "rules", "evaluate", "compile"]
 MAX_SHOWN: Final = 300
 """Characters of a signature, and of a snippet: half a statement is no rule."""
 _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
@@ -19,7 +19,8 @@ class Diagnostic:
     """Why a source is no kernel."""
 
     stage: Stage
-    """Which part of the way it did not pass: tracing, this target's own rules, the evaluator."""
+    """Which part of the way it did not pass: tracing, this target's own rules, the evaluator, or
+    the whole compiler."""
     what: str
     """Class of the message, such as an exception's name; stable."""
     message: str
