@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from targets.profiler.schedule import BytesOf
+
 
 class TargetError(Exception):
     """The target cannot be used here (no compiler, no device); the text says what to do."""
@@ -106,6 +108,10 @@ class Cost:
     """Makespan of the static schedule, of the target's nominal clock."""
     schedule: bytes
     """The schedule as JSON that `targets.profiler.schedule.read` can read."""
+    bytes_of: BytesOf | None = None
+    """Where the schedule does not say what its transfers move."""
+    sizes: Mapping[str, int] | None = None
+    """Bytes by name of tensor, where the schedule does not say them."""
 
 
 @dataclass(frozen=True)
