@@ -22,6 +22,6 @@ def cost(environment: Environment, text: str) -> Cost:
     return Cost(
         evaluation.cycles,
         evaluation.schedule,
-
-
+        bytes_of=linear(SETUP_CYCLES, BYTES_PER_CYCLE * N_PES),
+        sizes=tensor_bytes(read(text)),
     )
