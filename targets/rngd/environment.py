@@ -155,6 +155,16 @@ def environment(version: str | None = None) -> Environment:
     return next((e for e in fitting if e.functional and e.version == newest), fitting[0])
 
 
+def evaluator() -> Environment | None:
+    """Return the newest environment whose compiler says what kernels cost, None without one."""
+    return next((each for each in environments() if each.evaluates), None)
+
+
+def runtime() -> Environment | None:
+    """Return the newest environment that can run kernels on the processor, None without one."""
+    return next((each for each in environments() if each.functional), None)
+
+
 @lru_cache(maxsize=64)
 def _ask(python: Path) -> Environment | None:
     """Return the environment of an interpreter, None if the vendor's packages are not in it."""

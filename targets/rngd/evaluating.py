@@ -3,13 +3,14 @@
 import re
 import tempfile
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from targets.rngd.diagnostics import Diagnostic, Stage
 from targets.rngd.environment import Environment
 from targets.rngd.hints import hint
-from targets.sandbox.confined import ALONE, Limits, Printed, left_in, run
+from targets.sandbox.confined import ALONE, Limits, Printed, Reads, left_in, run
 
 CHIP: Final = "renegade-8pe"
 N_PES: Final = 8
@@ -42,16 +43,17 @@ def evaluate(environment: Environment, text: str) -> Evaluation | Diagnostic:
     Raises:
         TargetError: this machine cannot confine.
     """
+    return _evaluated(environment.tcc, environment.for_compiler(), text)
+
+
+@lru_cache(maxsize=16)
+def _evaluated(tcc: Path, reads: Reads, text: str) -> Evaluation | Diagnostic:
+    """Schedule once: a build, its cost and a device job all ask."""
     with tempfile.TemporaryDirectory(prefix="kernelwright-") as name:
         folder = Path(name)
         (folder / "kernel.tc").write_text(text, encoding="utf-8")
-        command = (str(environment.tcc), "--target-npu", CHIP, "--evaluate-tcl")
-        printed = run(
-            (*command, "--tcl-plot", "plot.json", "kernel.tc"),
-            folder,
-            LIMITS,
-            environment.for_compiler(),
-        )
+        command = (str(tcc), "--target-npu", CHIP, "--evaluate-tcl", "--tcl-plot", "plot.json")
+        printed = run((*command, "kernel.tc"), folder, LIMITS, reads)
         schedule = left_in(folder / "plot.json", LIMITS.file_bytes)
     if printed.status != 0:
         return failure("evaluate", printed)
@@ -59,11 +61,8 @@ def evaluate(environment: Environment, text: str) -> Evaluation | Diagnostic:
     if not answer.isdecimal() or schedule is None:
         return Diagnostic("evaluate", "no cost", "the evaluator gave no number of cycles")
     if int(answer) == 0:
-        return Diagnostic(
-            "evaluate",
-            "no cost",
-            "the evaluator answered 0 cycles, as it does for sizes that it does not know",
-        )
+        reason = "the evaluator answered 0 cycles, as it does for sizes that it does not know"
+        return Diagnostic("evaluate", "no cost", reason)
     return Evaluation(int(answer), schedule)
 
 

@@ -49,6 +49,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "def": "a kernel is one function: helpers are plain functions or tensor operations",
 }
 """Constructs by name, with the reason."""
+_SIZE: Final = re.compile(r"([A-Za-z]\w*) == (\d+)")
 _READ_ITEMS: Final = frozenset(
     {"typecast_to", "table_lookup", "broadcast_to", "pad", "slide", "subtraction"}
 )
@@ -112,26 +113,32 @@ def _faults(task: Task, function: Function) -> Iterator[Diagnostic]:
     yield from _writes(task, function)
 
 
-def _bindings(function: Function) -> tuple[tuple[str, int], ...]:
-    """Return the sizes that a kernel is made for; older tracers say them by assertions alone."""
-    if function.bindings:
-        return function.bindings
-    equal = re.compile(r"([A-Za-z]\w*) == (\d+)")
-    found = [equal.fullmatch(s.text) for s in function.body if isinstance(s, Assertion)]
-    return tuple((match[1], int(match[2])) for match in found if match)
+def _bindings(function: Function) -> list[tuple[str, int]]:
+    """Return the sizes that a kernel is made for: the compiler takes them from assertions."""
+    asserted = (s for s in function.statements() if isinstance(s, Assertion))
+    found = [_SIZE.fullmatch(assertion.text) for assertion in asserted]
+    return [(match[1], int(match[2])) for match in found if match]
 
 
 def _outside(task: Task, function: Function) -> Iterator[Diagnostic]:
     if function.name != task.name:
         yield _fault("signature", f"the kernel is named {function.name!r}, not {task.name!r}")
-    bound = _bindings(function)
-    if len(bound) != len(dict(bound)) or dict(bound) != dict(task.bindings):
-        wanted = ", ".join(f"{name}={size}" for name, size in sorted(task.bindings.items()))
-        yield _fault("bindings", f"the bindings are not the task's; they are {wanted}")
+    yield from _bound(task, function)
     wanted_inputs = [f"{p.name}: {Type(p.axes, p.dtype)}" for p in task.parameters]
     yield from _differ("parameters", wanted_inputs, [str(p) for p in function.parameters])
     wanted_results = [str(Type(r.axes, r.dtype)) for r in task.results]
     yield from _differ("results", wanted_results, [str(r) for r in function.results])
+
+
+def _bound(task: Task, function: Function) -> Iterator[Diagnostic]:
+    bound = _bindings(function)
+    told = dict(function.bindings) or task.bindings  # older tracers leave them out
+    if len(bound) != len(dict(bound)) or not dict(bound) == dict(told) == dict(task.bindings):
+        wanted = ", ".join(f"{name}={size}" for name, size in sorted(task.bindings.items()))
+        yield _fault("bindings", f"the bindings are not the task's; they are {wanted}")
+    for statement in function.statements():
+        if isinstance(statement, Assertion) and not _SIZE.fullmatch(statement.text):
+            yield _fault("bindings", "it asserts what is not so, or not known", statement)
 
 
 def _differ(what: str, wanted: list[str], found: list[str]) -> Iterator[Diagnostic]:
