@@ -1,16 +1,10 @@
-"""Small sources that are no kernels, with the class of the verdict under either toolchain."""
+"""Small sources that are no kernels, and the class of the verdict under either toolchain."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from tests.support.rngd import HEAD, RESULT, SIGNATURE, body
 
-_RETURN = "return contract(w, x, [N])"
-
-
-class Illegal(NamedTuple):
-    """A source that must be refused."""
-
-    source: str
+_RETURN: Final = "return contract(w, x, [N])"
 
 
 def _instead(old: str, new: str, text: str = SIGNATURE) -> str:
@@ -83,7 +77,7 @@ ILLEGAL: Final = {
     ),
     "dump": body("y = contract(w, x, [N])", "tcl.dump(y, name='y')", "return y"),
     "kernel in a kernel": HEAD
-    + "@tcl.kernel\ndef inner(w: tcl.Tensor[tcl.bf16, [N, K]], x: tcl.Tensor[tcl.bf16, [K]]) -> tcl.Tensor[tcl.bf16, [N]]:\n"
+    + SIGNATURE.replace("def project", "def inner")
     + RESULT
     + "\n\n"
     + SIGNATURE
@@ -102,3 +96,55 @@ ILLEGAL: Final = {
     "no Python": "def project(:\n",
     "nothing": "",
 }
+VERDICTS: Final = {
+    "no return annotation": ("trace: TypeError 8a77519e", "trace: TypeError 3c43138d"),
+    "parameter without annotation": ("trace: TypeError eabdfaee", "trace: TypeError 11eb680d"),
+    "unknown dtype": ("trace: TypeError 86896bc7", "trace: TypeError 86896bc7"),
+    "lower-case axis": ("trace: TypeError d1023230", "trace: TypeError 59db1787"),
+    "output axis of no input": ("trace: TypeError 5c2a4516", "trace: DifferentTypes 42b8dc8b"),
+    "missing binding": ("trace: ValueError 998269c6", "trace: ValueError 998269c6"),
+    "extra binding": ("trace: ValueError 998269c6", "trace: ValueError 998269c6"),
+    "other bindings": ("rules: bindings ad7f5ca7", "rules: bindings ad7f5ca7"),
+    "other dtype of a parameter": (
+        "trace: DifferentTypes 60914e1c",
+        "trace: DifferentTypes 60914e1c",
+    ),
+    "other result": ("trace: DifferentTypes 75d7d072", "trace: DifferentTypes 75d7d072"),
+    "another name": ("trace: LookupError 8f1f0168", "trace: LookupError 8f1f0168"),
+    "mixed dtypes contracted": ("trace: DifferentTypes 60914e1c", "trace: DifferentTypes 60914e1c"),
+    "operation outside a tensor operation": (
+        "trace: RuntimeError 26615c53",
+        "trace: RuntimeError 26615c53",
+    ),
+    "reduction over an axis that is not there": (
+        "trace: TypeInferenceError 57a8fa33",
+        "trace: TypeInferenceError 57a8fa33",
+    ),
+    "undefined name": ("trace: NameError 9229441e", "trace: NameError 9229441e"),
+    "slice without its axis": (
+        "trace: NoAnnotationFound 6974aec0",
+        "trace: NoAnnotationFound 6974aec0",
+    ),
+    "reshape of another volume": ("evaluate: refused b4d11fda", ""),
+    "two axes on one line": (
+        "trace: CallSiteAssignmentNotFound 78d18c67",
+        "trace: SyntaxError f011fe57",
+    ),
+    "unknown hint": ("evaluate: refused 315819b9", ""),
+    "hint on an axis that is not there": ("evaluate: refused d4329876", ""),
+    "false assertion": ("rules: bindings f5e55c0e", "rules: bindings f5e55c0e"),
+    "unused parameter": ("evaluate: refused 62dc1d0d", ""),
+    "slice out of range": ("evaluate: refused 6f8d51f1", ""),
+    "four-bit contraction": ("evaluate: refused 52d32924", ""),
+    "compiler configuration": ("rules: construct b8121be7", "rules: construct b8121be7"),
+    "dump": ("rules: construct 5bf5b497", "rules: construct 5bf5b497"),
+    "kernel in a kernel": ("rules: construct 247506c2", "rules: construct 247506c2"),
+    "collective": ("trace: DifferentTypes fac9fee1", "trace: DifferentTypes fac9fee1"),
+    "64 bits": ("rules: dtype b18fb9d7", "rules: dtype b18fb9d7"),
+    "empty axis": ("rules: axis 4ecbfbca", "rules: axis 4ecbfbca"),
+    "endless axis": ("rules: axis 4ecbfbca", "rules: axis 4ecbfbca"),
+    "no Python": ("trace: SyntaxError c49482a4", "trace: SyntaxError c49482a4"),
+    "nothing": ("trace: LookupError 8f1f0168", "trace: LookupError 8f1f0168"),
+}
+"""Under the newer and the older toolchain: stage, kind, and the begin of the SHA-256 of the whole
+signature, whose wording is the vendor's. "": the older one cannot tell."""
