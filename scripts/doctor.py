@@ -72,13 +72,13 @@ def _asked(name: str, ask: Callable[[], str]) -> Line:
 
 
 def _compiler() -> Line:
-    from targets.cpu.toolchain import compiler
+    from targets.sandbox.compiler import compiler
 
     return _asked("compiler", lambda: f"{' '.join(compiler().command)} ({compiler().version})")
 
 
 def _sandbox() -> Line:
-    from targets.cpu.sandbox import isolation
+    from targets.sandbox.runner import isolation
 
     return _asked("sandbox", isolation)
 

@@ -9,6 +9,7 @@ from events.vocabulary import CandidateExamined, CandidateId, CandidateProposed,
 from scripts.reporting.diffs import DiffLine, diff
 from scripts.reporting.history import Run
 from scripts.reporting.trials import Trial, trial
+from scripts.statics import Static, static
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Row:
     screened: int | None
     """Record of screening's verdict."""
     trial: Trial | None
+    static: Static | None
+    """What the cost model says, where the target has one."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ def rows(run: Run) -> dict[str, tuple[Row, ...]]:
                 fate(node, screened.get(node.candidate)),
                 screened.get(node.candidate, (None, None))[0],
                 trial(run, node),
+                static(run.state.tree, node),
             )
             for node, depth in _nested(nodes)
         )
