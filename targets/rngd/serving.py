@@ -21,6 +21,7 @@ from targets.sandbox.confined import ALONE, Limits, confined
 from targets.sandbox.runner import environment as variables
 from targets.sandbox.runner import kill_group
 
+PROGRAM: Final = Path(__file__).with_name("launcher.py")
 START_LIMIT_S: Final = 180.0
 """Importing the runtime takes 6 s of processor time, of which others may have a part."""
 _LIMITS: Final = Limits(
@@ -48,12 +49,11 @@ class Server:
         Raises:
             TargetError: it does not start here.
         """
-        program = Path(__file__).with_name("launcher.py")
         reads = environment.for_python(vendor_kernels=True)  # the runtime imports some
-        reads = reads._replace(roots=(*reads.roots, str(program), _RANDOM))
+        reads = reads._replace(roots=(*reads.roots, str(PROGRAM), _RANDOM))
         self._folder = tempfile.TemporaryDirectory(prefix="kernelwright-")
         folder = Path(self._folder.name)
-        command = (str(environment.python), "-I", "-B", str(program))
+        command = (str(environment.python), "-I", "-B", str(PROGRAM))
         self._process = subprocess.Popen(
             confined(command, folder, _LIMITS, reads),
             bufsize=0,
@@ -124,7 +124,8 @@ class Server:
         except (ValueError, RecursionError) as e:
             raise StoppedError("it answered nonsense") from e
         if isinstance(said, dict) and isinstance(said.get("error"), str):
-            raise StoppedError(f"the runtime refuses it: {said['error']}")
+            first = said["error"].partition("\n")[0]
+            raise StoppedError(f"the runtime refuses it: {first}")
         if said != wanted:
             raise StoppedError("it returned other arrays than the task's")
 
