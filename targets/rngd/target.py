@@ -21,6 +21,7 @@ from targets.rngd.build import build
 from targets.rngd.card import card
 from targets.rngd.catalogue import RngdCatalogue
 from targets.rngd.check import check
+from targets.rngd.compiling import compile_fully
 from targets.rngd.costing import cost
 from targets.rngd.device import CLOCK_HZ, NO_COST, Now, description, launch_s, noise_of
 from targets.rngd.environment import (
@@ -128,6 +129,15 @@ class RngdTarget:
         return check(
             runtime() or self._language(), TASKS[kernel], unpack(kernel, artifact).text, seeds
         )
+
+    def compile_fully(self, kernel: str, artifact: bytes) -> Built | BuildFailed:
+        """Compile an artifact to the program that the chip runs: minutes, for a final winner.
+
+        Raises:
+            ValueError: this is no artifact of this kernel.
+            TargetError: the cross assembler is missing; the text says how to get it.
+        """
+        return compile_fully(self._language(), unpack(kernel, artifact).text)
 
     def measure(
         self,
