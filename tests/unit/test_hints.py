@@ -175,7 +175,8 @@ def test_what_is_hopeless_never_meets_the_device(
     for name, target in (("costed", CostedTarget()), ("plain", FakeTarget())):
         state = begin(tmp_path / name, campaign(max_candidates=12), target)
         events = [record.event for record in read(tmp_path / name)]
-        refused = {e.candidate for e in events if getattr(e, "stage", None) == "cost"}
+        screened = [e for e in events if isinstance(e, CandidateScreened)]
+        refused = {e.candidate for e in screened if e.stage == "cost"}
         measured = {e.candidate for e in events if isinstance(e, MeasurementRequested)}
 
         assert bool(refused) == (name == "costed")
