@@ -79,7 +79,7 @@ class Environment:
 
     def for_compiler(self) -> Reads:
         """Return what the confined compiler sees."""
-        return Reads((*_SYSTEM, str(self.tcc)))
+        return Reads((*_SYSTEM, "/proc/cpuinfo", str(self.tcc)))
 
 
 def numbers(version: str) -> tuple[int, ...]:
