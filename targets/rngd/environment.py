@@ -121,7 +121,7 @@ def environments() -> tuple[Environment, ...]:
     """
     # The machine's answer, like the search path's: where programs are is no choice of a run's.
     named = os.environ.get(VARIABLE, "").split(os.pathsep)  # noqa: TID251
-    found = [_ask(Path(folder) / "bin" / "python") for folder in named if folder]
+    found = [_ask(Path(folder).absolute() / "bin" / "python") for folder in named if folder]
     found.append(_ask(Path(sys.executable)))
     complete = [each for each in found if each is not None]
     return tuple(sorted(complete, key=lambda each: numbers(each.version), reverse=True))

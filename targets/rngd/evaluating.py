@@ -23,6 +23,7 @@ LIMITS: Final = Limits(
 )
 PANICKED: Final = 101
 """Exit status of the compiler where it fails itself."""
+_NO_MEMORY: Final = ("memory allocation of", "bad_alloc", "failed to spawn thread")
 _SHOWN: Final = 800
 _PREFIX: Final = re.compile(r"^.*failed to evaluate TCL: ", re.DOTALL)
 _PARSED: Final = re.compile(r"^>>> *\d+ \|(.*)$", re.MULTILINE)
@@ -77,7 +78,7 @@ def failure(stage: Stage, printed: Printed) -> Diagnostic:
     """Say why the compiler did not come to its end."""
     if printed.status is None or printed.status == -9:
         return Diagnostic(stage, "time", "the compiler ran past its limit of time")
-    if "memory allocation of" in printed.err or printed.status == -11:
+    if any(words in printed.err for words in _NO_MEMORY):
         return Diagnostic(stage, "memory", "the compiler ran past its limit of memory")
     if printed.status == PANICKED:
         return Diagnostic(stage, "panic", _panic(printed.err))
