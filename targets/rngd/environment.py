@@ -165,9 +165,15 @@ def runtime() -> Environment | None:
     return next((each for each in environments() if each.functional), None)
 
 
-@lru_cache(maxsize=64)
 def _ask(python: Path) -> Environment | None:
     """Return the environment of an interpreter, None if the vendor's packages are not in it."""
+    sites = python.parent.parent.glob("lib/python*/site-packages")
+    return _ask_once(python, *sorted(site.stat().st_mtime_ns for site in sites))
+
+
+@lru_cache(maxsize=64)
+def _ask_once(python: Path, *_sites: int) -> Environment | None:
+    """Ask an interpreter, and again when something was installed beside it."""
     try:
         said = subprocess.run(
             (python, "-I", "-c", _ASK, LANGUAGE, COMPILER, RUNTIME),
