@@ -417,7 +417,7 @@ class DesignTree:
         self.proposed |= waiting
 
     def _outdate(self, node: Node) -> None:
-        node.artifact = node.opponent = None
+        node.artifact = node.opponent = node.cost = None
         node.n_pairs = 0
         node.drop_evidence()
         self.examined.pop(node.candidate, None)
