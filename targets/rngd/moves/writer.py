@@ -151,31 +151,30 @@ class Writer:
             chain: what to do.
             width: element type of the output; otherwise that of vectors, f32 for a number.
         """
-        if self.fused or len(chain.steps) + (chain.start != "fetch") <= 1:
+        bits = chain.start == "integers"  # change their meaning on the way: one operation
+        if self.fused or bits or len(chain.steps) + (chain.start != "fetch") <= 1:
             return self._operation(name, role, chain, width)
         return self._one_by_one(name, role, chain, width)
 
     def _one_by_one(self, name: str, role: str, chain: Chain, width: Width | None) -> str:
-        """Add one operation for the start and one for each step."""
+        """Add one operation for the start and one for each step; in f32 up to the last."""
         values = {"value": chain.inputs[0]}
-        if chain.start in ("look up", "contract"):
+        if chain.start != "fetch":
+            exact: Width = "bf16" if chain.start == "look up" else "f32"
             start = replace(chain, steps=())
-            values["value"] = self._operation(f"{name}_0", role, start, None)
-        if chain.start == "integers":  # bits change their meaning on the way: one operation
-            return self._operation(name, role, chain, width)
+            values["value"] = self._operation(f"{name}_0", role, start, exact)
         for at, step in enumerate(chain.steps, 1):
             last = at == len(chain.steps)
+            main = values[step.of]
             operand = step.operand
             if isinstance(operand, str):
                 operand = values.get(operand, operand)
-            main = values[step.of]
-            if operand == main:
-                operand = "value"
-            single = Chain("fetch", (main,), (Step(step.do, operand),))
-            verb = _VERBS.get(step.do, step.do)
-            values[step.into] = self._operation(
-                name if last else f"{name}_{at}", verb, single, width if last else None
+            single = Chain(
+                "fetch", (main,), (Step(step.do, "value" if operand == main else operand),)
             )
+            verb = _VERBS.get(step.do, step.do)
+            tensor = name if last else f"{name}_{at}"
+            values[step.into] = self._operation(tensor, verb, single, width if last else "f32")
         return name
 
     def _operation(self, name: str, role: str, chain: Chain, width: Width | None) -> str:
