@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from decisions.claims import toolchain_digest
 from events.blobs import Blobs
 from events.projections.state import State
 from events.projections.tree import Node
+from events.toolchain import toolchain_digest
 from events.vocabulary import (
     CandidateAccepted,
     CandidateExamined,
@@ -167,7 +167,7 @@ def _static(node: Node, state: State, blobs: Blobs, *, whole: bool) -> Iterator[
         return
     yield f"static      {cost}"
     if whole:
-        yield from _indented(blobs.text(node.cost.profile))
+        yield from _indented(blobs.text(node.cost.profile).rstrip())
 
 
 def _pairs(trail: Trail, state: State) -> Iterator[str]:

@@ -26,7 +26,7 @@ STYLES = {
     Status.REJECTED: "red",
     Status.REFUSED: "dim",
     Status.SHELVED: "yellow",
-    Status.VETOED: "red",
+    Status.WITHDRAWN: "red",
 }
 MAX_WORDS = 60
 """Characters of a hypothesis or a reason that a line has room for."""
@@ -114,7 +114,7 @@ def line(tree: DesignTree, node: Node) -> str:
     cost = static(tree, node)
     if cost is not None and cost.change is not None:
         parts.append(f"static {times(cost.change)}x")
-    told = node.status in (Status.REFUSED, Status.SHELVED, Status.VETOED)
+    told = node.status in (Status.REFUSED, Status.SHELVED, Status.WITHDRAWN)
     why = node.reason if told else node.hypothesis
     return "  ".join(filter(None, [*parts, _short(node.move), _short(why)]))
 

@@ -33,7 +33,8 @@ from scripts.reporting.history import Job, Run
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 FATES = (
     "refused: duplicate", "refused: rule", "refused: build", "refused: correctness",
-    "refused: cost",    "lost", "rejected", "shelved", "vetoed", "accepted", "open",
+    "refused: cost",
+    "lost", "rejected", "shelved", "withdrawn", "accepted", "open",
 )  # fmt: skip
 
 

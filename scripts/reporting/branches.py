@@ -39,6 +39,8 @@ class Accept:
     speedup_before: float
     speedup_after: float
     changes: tuple[DiffLine, ...]
+    profile: str
+    """Where its static cycles go; "" without a cost model."""
     facts: tuple[int, ...]
     """Knowledge cited."""
 
@@ -128,6 +130,7 @@ def _accept(run: Run, blobs: Blobs, row: Row, evidence: Trial) -> Accept:
         trial=evidence,
         speedup_before=tree.speedup(evidence.opponent),
         speedup_after=tree.speedup(node.candidate),
+        profile=blobs.text(node.cost.profile) if node.cost else "",
         changes=diff(blobs.text(parent.source), blobs.text(node.source)),
         facts=tuple(int(f) for f in facts if f.isdecimal() and int(f) in run.state.knowledge.facts),
     )

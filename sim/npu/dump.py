@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from sim.npu.check.memory import taken_bytes
 from sim.npu.expand import Command, Engine
-from sim.npu.program import BITS, Alu, Contract, Load, Memory, Pass, Position, Store, Sum, Tensor
+from sim.npu.program import Alu, Contract, Load, Memory, Pass, Position, Store, Sum, Tensor
 from sim.npu.schedule import Schedule
 from sim.npu.static import StaticCost
-from sim.npu.work import transfers
 
 TOTAL_MEMORY: Final = 2 * 256 * 512 * 1024
 """Bytes on chip."""
@@ -118,15 +117,16 @@ def _outputs(command: Command) -> tuple[Tensor, ...]:
 
 def _moved(command: Command) -> dict[str, int]:
     """Return the bytes that a transfer moves from or to memory, each once however often copied."""
-    site, statement = command.site, command.site.statement
-    match statement:
-        case Load():
-            return {"bytes": round(sum(t.n_bytes / t.n_copies for t in transfers(site, statement)))}
+    match command.site.statement:
+        case Load(outputs=moved):
+            pass
         case Store(source=source):
-            share = prod(site.share(source)) * BITS[source.dtype] / 8
-            return {"bytes": round(share * source.n_parts)}
+            moved = (source,)
         case _:
             return {}
+    counts = command.site.counts
+    tiles = (prod(counts.get(axis.root, 1) for axis in tensor.axes) for tensor in moved)
+    return {"bytes": round(sum(t.n_bytes / n for t, n in zip(moved, tiles, strict=True)))}
 
 
 def _iterations(command: Command) -> list[str]:

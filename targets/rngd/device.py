@@ -1,6 +1,7 @@
 """The device where there is no chip: the vendor's static cost under the noise of the real one."""
 
 import time
+from pathlib import Path
 from typing import Final
 
 from targets.rngd.artifact import unpack
@@ -11,6 +12,8 @@ from targets.rngd.evaluating import evaluate
 CLOCK_HZ: Final = 1e9
 """Nominal, of the cycles that the static cost counts."""
 NO_COST: Final = "no toolchain here can say what this kernel costs, and there is no chip"
+_DEVICES: Final = Path("/dev/rngd")
+"""Where the vendor's driver puts its chips."""
 _VARIANT: Final = "_mxfp4"
 
 
@@ -20,6 +23,11 @@ def description(evaluator: Environment | None) -> str:
         return "none: there is no chip, and no cost model to simulate one with"
     version = evaluator.versions[COMPILER]
     return f"simulated device: vendor's static cost ({COMPILER} {version}) + noise profile"
+
+
+def chip() -> str:
+    """Return the device file of a chip of this machine, "" without one."""
+    return next((str(path) for path in sorted(_DEVICES.glob("npu*"))), "")
 
 
 def noise_of(kernel: str) -> str:

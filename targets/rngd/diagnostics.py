@@ -11,7 +11,9 @@ Stage = Literal["trace", "rules", "evaluate", "compile"]
 MAX_SHOWN: Final = 300
 """Characters of a signature, and of a snippet: half a statement is no rule."""
 _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
-_NUMBER: Final = re.compile(r"(?<![A-Za-z0-9_])\d[\d_.]*")
+_NUMBER: Final = re.compile(r"\bT?\d[\d_.]*")
+_RECORD: Final = re.compile(r"\{.*\}")
+_PLAIN: Final = re.compile(r"[a-z]+")
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,11 @@ class Diagnostic:
 
 
 def stable(message: str, names: Iterable[str]) -> str:
-    """Take numbers and the author's names out of a message."""
-    chosen = frozenset(names)
-    text = _NUMBER.sub("N", _QUOTED.sub("_", message))
-    return re.sub(r"\w+", lambda word: "_" if word[0] in chosen else word[0], text)
+    """Take numbers, dumps and the author's names out of a message.
+
+    A name that could be a word of the message stays, if it is not quoted there.
+    """
+    chosen = frozenset(name for name in names if not _PLAIN.fullmatch(name))
+    text = _RECORD.sub("{}", _QUOTED.sub("_", message))
+    text = re.sub(r"\w+", lambda word: "_" if word[0] in chosen else word[0], text)
+    return _NUMBER.sub("N", text)

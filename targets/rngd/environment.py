@@ -79,7 +79,7 @@ class Environment:
 
     def for_compiler(self) -> Reads:
         """Return what the confined compiler sees."""
-        return Reads((*_SYSTEM, str(self.tcc)))
+        return Reads((*_SYSTEM, "/proc/cpuinfo", str(self.tcc)))
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ def environments() -> tuple[Environment, ...]:
     """
     # The machine's answer, like the search path's: where programs are is no choice of a run's.
     named = os.environ.get(VARIABLE, "").split(os.pathsep)  # noqa: TID251
-    found = [_ask(Path(folder) / "bin" / "python") for folder in named if folder]
+    found = [_ask(Path(folder).absolute() / "bin" / "python") for folder in named if folder]
     found.append(_ask(Path(sys.executable)))
     complete = [each for each in found if each is not None]
     return tuple(sorted(complete, key=lambda each: numbers(each.version), reverse=True))
@@ -165,9 +165,15 @@ def runtime() -> Environment | None:
     return next((each for each in environments() if each.functional), None)
 
 
-@lru_cache(maxsize=64)
 def _ask(python: Path) -> Environment | None:
     """Return the environment of an interpreter, None if the vendor's packages are not in it."""
+    sites = python.parent.parent.glob("lib/python*/site-packages")
+    return _ask_once(python, *sorted(site.stat().st_mtime_ns for site in sites))
+
+
+@lru_cache(maxsize=64)
+def _ask_once(python: Path, *_sites: int) -> Environment | None:
+    """Ask an interpreter, and again when something was installed beside it."""
     try:
         said = subprocess.run(
             (python, "-I", "-c", _ASK, LANGUAGE, COMPILER, RUNTIME),

@@ -23,8 +23,16 @@ LIMITS: Final = Limits(
 )
 PANICKED: Final = 101
 """Exit status of the compiler where it fails itself."""
-_SHOWN_LINES: Final = 3
-_SHOWN: Final = 600
+_NO_MEMORY: Final = ("memory allocation of", "bad_alloc", "failed to spawn thread")
+_SHOWN: Final = 800
+_PREFIX: Final = re.compile(r"^.*failed to evaluate TCL: ", re.DOTALL)
+_PARSED: Final = re.compile(r"^>>> *\d+ \|(.*)$", re.MULTILINE)
+_STATEMENT: Final = re.compile(r"stmt: *\n([^\n]*?)(?:(?<=\)): [^\n]*)?$", re.MULTILINE)
+_REASONS: Final = (
+    re.compile(r"\btotal bytes: \d+: (.*)\Z", re.DOTALL),
+    re.compile(r".*\): (.*)\Z", re.DOTALL),
+)
+"""After the dump of the last tensor, or the end of the statement."""
 
 
 @dataclass(frozen=True)
@@ -70,20 +78,28 @@ def failure(stage: Stage, printed: Printed) -> Diagnostic:
     """Say why the compiler did not come to its end."""
     if printed.status is None or printed.status == -9:
         return Diagnostic(stage, "time", "the compiler ran past its limit of time")
-    if "memory allocation of" in printed.err or printed.status == -11:
+    if any(words in printed.err for words in _NO_MEMORY):
         return Diagnostic(stage, "memory", "the compiler ran past its limit of memory")
     if printed.status == PANICKED:
         return Diagnostic(stage, "panic", _panic(printed.err))
     if printed.status < 0:
         return Diagnostic(stage, "killed", f"by signal {-printed.status}")
-    message = _reason(printed.err)
-    return Diagnostic(stage, "refused", message, hint=hint(message))
+    return _refused(stage, printed.err)
 
 
-def _reason(err: str) -> str:
-    """Return the last words: what comes before them is a dump of the whole kernel."""
-    lines = [line for line in err.splitlines() if line.strip()]
-    return "\n".join(line[:_SHOWN] for line in lines[-_SHOWN_LINES:])
+def _refused(stage: Stage, err: str) -> Diagnostic:
+    """Take a refusal apart: where, a dump of what was looked at, and last the reason."""
+    text = _PREFIX.sub("", err.strip())
+    parsed = _PARSED.search(text)
+    reason = next((found for each in _REASONS if (found := each.search(text))), None)
+    statement = _STATEMENT.search(text)
+    if text.startswith("parse error") and parsed:
+        message, snippet = "parse error", parsed[1].strip()
+    else:
+        message = reason[1] if reason else text
+        snippet = statement[1].strip() if statement else ""
+    told = message if message == text else f"{message}\nin: {snippet}"
+    return Diagnostic(stage, "refused", told[:_SHOWN], snippet=snippet, hint=hint(message))
 
 
 def _panic(err: str) -> str:

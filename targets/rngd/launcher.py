@@ -4,10 +4,11 @@ It lives as long as it is asked, since importing the runtime takes seconds. Ever
 way, is a length of 8 bytes (little endian), so many bytes of JSON, and the arrays that the JSON
 lists, one after the other.
 
-Asked ``{"kernel": NAME, "text": TEXT, "arrays": [[DTYPE, SHAPE], ...], "back": [INDEX, ...]}``, it
-launches the kernel on the arrays and answers ``{"arrays": [[DTYPE, SHAPE], ...]}``: what the kernel
-returned, then those of its arguments that ``back`` numbers. If it cannot, it answers
-``{"error": TEXT}`` and ends: what failed in the runtime may have left it in any state.
+Asked ``{"ticket": ANY, "kernel": NAME, "text": TEXT, "arrays": [[DTYPE, SHAPE], ...],
+"back": [INDEX, ...]}``, it launches the kernel on the arrays and answers
+``{"ticket": ANY, "arrays": [[DTYPE, SHAPE], ...]}``: what the kernel returned, then those of its
+arguments that ``back`` numbers. If it cannot, it answers ``{"error": TEXT}`` and ends: the runtime
+may be in any state.
 """
 
 import json
@@ -44,7 +45,8 @@ def main(asked: BinaryIO, answers: BinaryIO) -> None:
             send(answers, {"error": f"{type(e).__name__}: {e}"[:MAX_ERROR]})
             return
         made = [*returned, *(arrays[i] for i in ask["back"])]
-        send(answers, {"arrays": [[NAMES.get(a.dtype), list(a.shape)] for a in made]}, made)
+        listed = [[NAMES.get(each.dtype), list(each.shape)] for each in made]
+        send(answers, {"ticket": ask["ticket"], "arrays": listed}, made)
 
 
 def array(file: BinaryIO, dtype: str, shape: Sequence[int]) -> Any:

@@ -1,6 +1,8 @@
 """Launches of kernels on the processor of this machine."""
 
-from collections.abc import Mapping
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from threading import Lock
 from typing import Any, Final
 
@@ -8,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from targets.rngd.environment import Environment
-from targets.rngd.serving import Server
+from targets.rngd.serving import Server, StoppedError
 from targets.rngd.task import Parameter, Task
 
 LAUNCH_LIMIT_S: Final = 180.0
-"""A kernel in loops over small tiles takes some 10 s of processor time."""
+"""On the clock: a whole feed-forward takes 8 s of processor time, of which others may have a part."""
 STORAGE: Final[Mapping[str, np.dtype[Any]]] = {
     "bf16": np.dtype(np.uint16),
     "f32": np.dtype(np.float32),
@@ -23,6 +25,7 @@ STORAGE: Final[Mapping[str, np.dtype[Any]]] = {
 """Element types of the arrays that hold the codes, by the language's names of the formats."""
 
 Arrays = Mapping[str, NDArray[Any]]
+Outputs = dict[str, NDArray[Any]]
 
 
 class Launcher:
@@ -33,7 +36,7 @@ class Launcher:
         self._server: Server | None = None
         self._lock = Lock()
 
-    def launch(self, task: Task, text: str, arrays: Arrays) -> dict[str, NDArray[Any]]:
+    def launch(self, task: Task, text: str, arrays: Arrays) -> Outputs:
         """Launch a kernel.
 
         Args:
@@ -52,22 +55,34 @@ class Launcher:
         passed = [_passed(task, parameter, arrays[parameter.name]) for parameter in task.parameters]
         back = [i for i, parameter in enumerate(task.parameters) if parameter.mutable]
         made = [*task.results, *(task.parameters[i] for i in back)]
+        ticket = secrets.token_hex(16)  # so that no earlier kernel can answer for this one
         listed = _listed(task, task.parameters)
-        ask = {"kernel": task.name, "text": text, "arrays": listed, "back": back}
-        with self._lock:
-            server = self._serving()
+        about = {
+            "ticket": ticket,
+            "kernel": task.name,
+            "text": text,
+            "arrays": listed,
+            "back": back,
+        }
+
+        def answer(server: Server) -> Outputs:
             with server.within(self._limit_s):
-                server.send(ask, passed)
-                server.expect({"arrays": _listed(task, made)})
+                server.send(about, passed)
+                server.expect({"ticket": ticket, "arrays": _listed(task, made)})
                 return {p.name: server.array(STORAGE[p.dtype], _shape(task, p)) for p in made}
 
-    def _serving(self) -> Server:
-        if self._server and self._server.is_waiting():
-            return self._server
+        with self._lock:
+            return self._answered(answer)
+
+    def _answered(self, answer: Callable[[Server], Outputs]) -> Outputs:
+        """Ask a process; where one fails that has served others, a new one decides."""
+        if self._server and self._server.is_alive():
+            with suppress(StoppedError):
+                return answer(self._server)
         if self._server:
             self._server.end()
         self._server = Server(self._environment)
-        return self._server
+        return answer(self._server)
 
 
 def _passed(task: Task, parameter: Parameter, array: NDArray[Any]) -> NDArray[Any]:

@@ -1,6 +1,7 @@
 """The confined process that launches kernels, and the messages between it and this one."""
 
 import json
+import shutil
 import subprocess
 import tempfile
 import weakref
@@ -8,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
-from select import select
 from threading import Event, Timer
 from typing import IO, Any, Final
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from targets.protocol import TargetError
 from targets.rngd.environment import Environment
-from targets.sandbox.confined import ALONE, Limits, confined
+from targets.sandbox.confined import ALONE, MAX_PRINTED, Limits, confined, left_in
 from targets.sandbox.runner import environment as variables
 from targets.sandbox.runner import kill_group
 
@@ -32,6 +32,7 @@ _POISON: Final = {"MALLOC_PERTURB_": "128"}
 """Memory begins as bytes 0x7f: NaN in f8, huge in every other format."""
 _USER: Final = {"USER": "kernelwright"}
 """The runtime asks, and sees no list of users."""
+_PRINTED: Final = "printed"
 _RANDOM: Final = "/dev/urandom"
 _MAX_HEAD: Final = 64 << 10
 
@@ -51,30 +52,33 @@ class Server:
         """
         reads = environment.for_python(vendor_kernels=True)  # the runtime imports some
         reads = reads._replace(roots=(*reads.roots, str(PROGRAM), _RANDOM))
-        self._folder = tempfile.TemporaryDirectory(prefix="kernelwright-")
-        folder = Path(self._folder.name)
+        folder = Path(tempfile.mkdtemp(prefix="kernelwright-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         command = (str(environment.python), "-I", "-B", str(PROGRAM))
-        self._process = subprocess.Popen(
-            confined(command, folder, _LIMITS, reads),
-            bufsize=0,
-            cwd=folder,
-            env={**variables(folder), **_POISON, **_USER},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        with (folder / _PRINTED).open("wb") as printed:
+            self._process = subprocess.Popen(
+                confined(command, folder, _LIMITS, reads),
+                bufsize=0,
+                cwd=folder,
+                env={**variables(folder), **_POISON, **_USER},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=printed,
+                start_new_session=True,
+            )
         self.end = weakref.finalize(self, _end, self._process)
         """Ends the process; at the latest when this one ends."""
         try:
             with self.within(START_LIMIT_S):
                 self.expect({"ready": True})
         except StoppedError as e:
-            raise TargetError(f"the functional runtime does not start here: {e}") from e
+            printed_last = (left_in(folder / _PRINTED, MAX_PRINTED) or b"").split(b"\n")[-2:]
+            said = f"{e}: {b''.join(printed_last).decode('utf-8', 'replace')}"
+            raise TargetError(f"the functional runtime does not start here: {said}") from e
 
-    def is_waiting(self) -> bool:
-        """Whether it lives and has said nothing since its last answer."""
-        return self._process.poll() is None and not select([self._answers], [], [], 0)[0]
+    def is_alive(self) -> bool:
+        """Whether it can be asked."""
+        return self._process.poll() is None
 
     @contextmanager
     def within(self, limit_s: float) -> Iterator[None]:
@@ -90,8 +94,8 @@ class Server:
             yield
         except (StoppedError, BrokenPipeError) as e:
             self.end()
-            reason = f"time limit of {limit_s:g} s" if late.is_set() else str(e)
-            raise StoppedError(reason) from e
+            reason = str(e) if isinstance(e, StoppedError) else "the process ended early"
+            raise StoppedError(f"time limit of {limit_s:g} s" if late.is_set() else reason) from e
         finally:
             timer.cancel()
 
@@ -127,7 +131,7 @@ class Server:
             first = said["error"].partition("\n")[0]
             raise StoppedError(f"the runtime refuses it: {first}")
         if said != wanted:
-            raise StoppedError("it returned other arrays than the task's")
+            raise StoppedError("it answered something else than it was asked")
 
     def array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """Read the next array."""

@@ -128,8 +128,9 @@ def left_in(path: Path, max_bytes: int) -> bytes | None:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
+    if not os.path.isfile(fd):
+        os.close(fd)
+        return None
     with open(fd, "rb") as file:
-        if not os.path.isfile(fd):
-            return None
         data = file.read(max_bytes + 1)
     return data if len(data) <= max_bytes else None

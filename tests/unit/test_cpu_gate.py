@@ -12,8 +12,8 @@ from targets.cpu.gate import (
     source_fault,
 )
 from targets.cpu.job import Launch, Step
-from targets.cpu.toolchain import compiler
 from targets.protocol import TargetError
+from targets.sandbox.compiler import compiler
 
 HONEST = '#include "kernel.h"\nvoid kernel(const struct args *a) { a->y[0] = 1; }\n'
 
@@ -233,7 +233,7 @@ def test_no_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
 
     with pytest.raises(TargetError, match="install gcc or clang"):
-        compiler.__wrapped__()
+        compiler()
 
 
 def test_another_system_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,4 +241,4 @@ def test_another_system_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.system", lambda: "Darwin")
 
     with pytest.raises(TargetError, match="needs Linux"):
-        compiler.__wrapped__()
+        compiler()

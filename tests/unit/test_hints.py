@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from decisions import hints
+from decisions.audit import audit
 from decisions.examination import profile_head
+from events.blobs import Blobs
+from events.errors import LogError
 from events.log import read
 from events.projections.state import State
 from events.projections.tree import Node
@@ -18,7 +21,7 @@ from events.vocabulary import (
     MeasurementRequested,
     StaticCost,
 )
-from tests.support.fake_target import CostedTarget
+from tests.support.fake_target import CostedTarget, FakeTarget
 from tests.support.runs import begin, campaign
 
 SHA = "0" * 64
@@ -161,3 +164,22 @@ def test_a_run_records_costs_and_learns_from_its_verdicts(tmp_path: Path) -> Non
     }
     assert sum(b.n_started for b in state.tree.branches.values()) == len(starts)
     assert profile_head(1500) == "makespan 1,500 cycles, "
+
+
+def test_what_is_hopeless_never_meets_the_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Screening refuses it and says why; without a cost model nothing is refused like that."""
+    monkeypatch.setattr(hints, "FEWEST", 0)
+    monkeypatch.setattr(hints, "LEAST_ERROR", 10.0)
+    for name, target in (("costed", CostedTarget()), ("plain", FakeTarget())):
+        state = begin(tmp_path / name, campaign(max_candidates=12), target)
+        events = [record.event for record in read(tmp_path / name)]
+        screened = [e for e in events if isinstance(e, CandidateScreened)]
+        refused = {e.candidate for e in screened if e.stage == "cost"}
+        measured = {e.candidate for e in events if isinstance(e, MeasurementRequested)}
+
+        assert bool(refused) == (name == "costed")
+        assert not refused & measured
+        assert all(state.tree.nodes[c].reason.startswith("refused at cost: ") for c in refused)
+        assert list(audit(list(read(tmp_path / name)), Blobs(tmp_path / name).get, LogError)) == []
