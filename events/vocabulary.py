@@ -214,11 +214,17 @@ class TurnAssigned(Value):
     parent: CandidateId
     """The best version when the turn was assigned."""
     thread: int
-    """First turn of this chain (architect, implementer, reviewer share one)."""
+    """First turn of this chain."""
+    architect: int | None = None
+    """First turn of an implementer's own thread: the turn whose design it takes over."""
+    repairs: CandidateId | None = None
+    """Implementer: its candidate that screening refused, to be written again."""
     plan: Sha | None = None
     """Implementer: the architect's plan."""
     draft: Sha | None = None
-    """Reviewer: the source to read."""
+    """Reviewer: the source to read. Implementer: the refused one."""
+    diagnostics: Sha | None = None
+    """Implementer: what the build said of the refused source, if it was the build."""
     complaint: str | None = None
     """Repair: why the last reply could not be used."""
     previous: Sha | None = None
@@ -231,12 +237,22 @@ class TurnAssigned(Value):
 class DesignPlan(Value):
     """An architect's whole-kernel design, in words."""
 
-    type: Literal["design_plan"] = "design_plan"
     hypothesis: str
     expected_speedup: float | None = None
+    bottleneck: str = ""
+    """What is expected to limit it; a catalogue's move need not say."""
+    bytes_moved: float | None = None
+    """Between the device and its memory in one launch, as expected."""
     plan: Sha
     move: str = ""
     cites: tuple[str, ...] = ()
+
+
+class Designs(Value):
+    """What an architect wants built, the most promising first."""
+
+    type: Literal["designs"] = "designs"
+    designs: tuple[DesignPlan, ...]
 
 
 class Draft(Value):
@@ -284,7 +300,7 @@ class Nothing(Value):
 
 
 Outcome = Annotated[
-    DesignPlan | Draft | Analysis | Review | Complaint | Nothing, Field(discriminator="type")
+    Designs | Draft | Analysis | Review | Complaint | Nothing, Field(discriminator="type")
 ]
 
 
@@ -300,6 +316,8 @@ class RoleReplied(Value):
     """``catalogue``, ``litellm:<model>`` or ``command:<program>``."""
     template: Sha
     """Content hash of the prompt template."""
+    dropped: tuple[str, ...] = ()
+    """What the prompt had no room for: ids of facts, and how many lessons and moves."""
     spent: Spend
     wall_s: float
 
@@ -342,6 +360,8 @@ class CandidateProposed(Value):
     """Steps: the reply that holds the edits, to apply them again to another parent."""
     rebased_from: CandidateId | None = None
     """The same step on an earlier best version."""
+    repairs: CandidateId | None = None
+    """The refused source of the same design, of which this one is the repair."""
 
 
 class RebaseRequested(Value):

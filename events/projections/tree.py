@@ -148,6 +148,8 @@ class Branch:
     n_steps: int = 0
     n_rebased: int = 0
     """Steps that are an earlier one on a new parent; they do not count as proposals."""
+    n_repaired: int = 0
+    """Designs that are a refused one again; they count as proposals, not as another design."""
     finished: KernelFinished | None = None
 
 
@@ -251,6 +253,7 @@ class DesignTree:
             branch.n_steps += node.form == "step"
         elif node.form == "baseline":
             branch.baseline = candidate
+        branch.n_repaired += event.repairs is not None
         if event.rebased_from is not None:
             branch.n_rebased += 1
             self.reapplied.pop(event.rebased_from, None)

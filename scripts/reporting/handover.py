@@ -8,6 +8,7 @@ from events.blobs import Blobs
 from events.projections.tree import Node
 from events.vocabulary import Sha
 from scripts.plain import one_line
+from scripts.readings import stand_in
 from scripts.reporting import wording
 from scripts.reporting.history import Run
 from scripts.reporting.results import Headline, Result, headline, results
@@ -88,6 +89,7 @@ def _opening(run: Run, head: Headline) -> str:
         f"Target {_plain(campaign.target)}, preset {_plain(campaign.preset)}, "
         f"begun {wording.moment(run.records[0].time_ns)}, "
         f"last record {wording.moment(run.records[-1].time_ns)}.\n\n{said}\n"
+        + (f"\nReadings: {_plain(device)}.\n" if (device := stand_in(run.state.toolchain)) else "")
     )
 
 
