@@ -134,7 +134,8 @@ class _Lifetime(BaseModel):
 
 
 class _Instruction(BaseModel):
-    index: int
+    index: int | str
+    """A number, or a place in a loop, such as 5[0].1."""
     tpe: str = ""
     contexts: tuple[str, ...] = ()
     lifetime: _Lifetime
