@@ -29,9 +29,10 @@ STEPS: Final = {
 """Choices that a search ends with when it starts from the design "one-pass"."""
 LANGUAGE = evaluator()
 
-pytestmark = pytest.mark.skipif(
-    LANGUAGE is None, reason="needs the vendor's compiler: no environment has furiosa-tcc 2026.4"
-)
+pytestmark = [
+    pytest.mark.rngd,
+    pytest.mark.skipif(LANGUAGE is None, reason="needs furiosa-tcc 2026.4 in an environment"),
+]
 
 
 def _made(kernel: str) -> str:
