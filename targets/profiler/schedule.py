@@ -135,7 +135,7 @@ class _Lifetime(BaseModel):
 
 class _Instruction(BaseModel):
     index: int | str
-    """In a loop that is written out, a word: which instruction, of which turn."""
+    """A number, or a place in a loop, such as 5[0].1."""
     tpe: str = ""
     contexts: tuple[str, ...] = ()
     lifetime: _Lifetime

@@ -12,8 +12,9 @@ from targets.rngd.build import build
 from targets.rngd.catalogue import RngdCatalogue
 from targets.rngd.check import check
 from targets.rngd.documents import documents
-from targets.rngd.environment import evaluator, runtime
+from targets.rngd.environment import runtime
 from targets.rngd.kernels import TASKS
+from tests.support.rngd import NEWER, toolchain
 
 EXPERTS: Final = Path(__file__).parent.parent / "support" / "rngd_experts"
 """The best kernels that were found by hand, for tests alone."""
@@ -27,11 +28,8 @@ STEPS: Final = {
     "sliding_attention_output_mxfp4": (),
 }
 """Choices that a search ends with when it starts from the design "one-pass"."""
-LANGUAGE = evaluator()
 
-pytestmark = pytest.mark.skipif(
-    LANGUAGE is None, reason="needs the vendor's compiler: no environment has furiosa-tcc 2026.4"
-)
+pytestmark = pytest.mark.timeout(600)
 
 
 def _made(kernel: str) -> str:
@@ -58,12 +56,12 @@ def _step(catalogue: RngdCatalogue, kernel: str, text: str, move: str) -> str:
 
 
 def _built(kernel: str, text: str) -> Artifact:
-    assert LANGUAGE is not None
-    built = build(LANGUAGE, TASKS[kernel], text)
+    built = build(toolchain(NEWER), TASKS[kernel], text)
     assert isinstance(built, Built), built
     return unpack(kernel, built.artifact)
 
 
+@pytest.mark.rngd
 @pytest.mark.parametrize("kernel", TASKS)
 def test_the_catalogue_comes_within_two_per_cent_of_an_expert(kernel: str) -> None:
     """Cycles of the vendor's cost model; both kernels pass every rule."""
@@ -76,21 +74,21 @@ def test_the_catalogue_comes_within_two_per_cent_of_an_expert(kernel: str) -> No
 
 
 @pytest.mark.rngd_check
-@pytest.mark.skipif(runtime() is None, reason="needs furiosa-torch to run kernels")
 @pytest.mark.parametrize("kernel", ["sliding_attention_output", "sliding_attention_output_mxfp4"])
 def test_what_the_catalogue_ends_with_is_right(kernel: str) -> None:
     """A fast kernel that computes something else would win every search."""
-    run = runtime()
-    assert run is not None
+    toolchain(NEWER)
+    if (run := runtime()) is None:
+        pytest.skip("no environment has furiosa-torch")
     results = check(run, TASKS[kernel], _built(kernel, _made(kernel)).text, (1,))
 
     assert [result.passed for result in results] == [True], results
 
 
+@pytest.mark.rngd
 def test_the_language_documents_what_the_kernels_use() -> None:
     """Agents learn the language from what the installed package says of itself."""
-    assert LANGUAGE is not None
-    titles = {passage.title for passage in documents(LANGUAGE)}
+    titles = {passage.title for passage in documents(toolchain(NEWER))}
 
     assert {"operation.contract", "fetch.table_lookup", "commit.typecast", "range"} <= titles
     assert len([title for title in titles if title.startswith("example ")]) >= 8
