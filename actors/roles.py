@@ -200,6 +200,7 @@ def _unpack(role: RoleName, command: Command) -> _Turn:
 
     texts = Texts(
         source=text(brief.incumbent_source),
+        profile=text(brief.incumbent_profile),
         plan=text(request.plan),
         draft=text(request.draft),
         diagnostics=text(request.diagnostics),

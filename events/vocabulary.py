@@ -26,7 +26,7 @@ Task = Literal["design", "implement", "analyse", "step", "review"]
 Stage = Literal["duplicate", "rule", "build", "correctness"]
 BlobKind = Literal[
     "source", "prompt", "reply", "template", "plan", "artifact", "diagnostics", "samples",
-    "passage", "torn_tail", "pruned_list",
+    "profile", "passage", "torn_tail", "pruned_list",
 ]  # fmt: skip
 """What a blob is to the event that names it first."""
 Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "final"]
@@ -418,6 +418,15 @@ class FixtureReport(Value):
     """Why the fixture failed: crash, time limit, system call, overrun, unstable, not finite."""
 
 
+class StaticCost(Value):
+    """What the target's own cost model says of a candidate: a hint, and no reading."""
+
+    cycles: int = Field(gt=0)
+    """Makespan of the static schedule."""
+    profile: Sha
+    """Where they go, as text; it begins with the makespan."""
+
+
 class CandidateExamined(Value):
     """Reply: the evidence of screening."""
 
@@ -433,6 +442,8 @@ class CandidateExamined(Value):
     """Offending text of a failed build, as the target sees it."""
     certain: bool = False
     """Whether that text alone makes any source illegal."""
+    cost: StaticCost | None = None
+    """None: it was refused before, or the target has no cost model."""
     toolchain: str
     """Digest of the fingerprint that built it."""
 
@@ -443,8 +454,8 @@ class CandidateScreened(Value):
     kind: Literal["candidate_screened"] = "candidate_screened"
     candidate: CandidateId
     passed: bool
-    stage: Stage | None
-    """The stage that refused it."""
+    stage: Stage | Literal["cost"] | None
+    """What refused it: a stage, or its static cost."""
     reason: str
 
 

@@ -31,7 +31,7 @@ from events.vocabulary import (
 from scripts.records.prune import prune
 from tests.support.author import authored, authors
 from tests.support.crash_disk import QUICK
-from tests.support.fake_target import FakeTarget
+from tests.support.fake_target import CostedTarget
 from tests.support.operated import EVERYTHING, Operator
 from tests.support.pinned import RECORDS
 from tests.support.runs import SECRET, ticking
@@ -67,7 +67,7 @@ def _frail(actors: Mapping[str, Actor], lost: dict[str, int]) -> "dict[str, Frai
 
 def eventful(run: Path) -> None:
     """Run a campaign to its end: with losses, orders, a stop, a resumption, a repair, a prune."""
-    target, blobs = FakeTarget(), Blobs(run, QUICK)
+    target, blobs = CostedTarget(), Blobs(run, QUICK)
     lost = dict(N_LOST)
     actors = _frail(authors(run, target, "implementer"), lost)
     with EventLog.open(run, ticking(), QUICK) as log:
@@ -87,7 +87,7 @@ def eventful(run: Path) -> None:
         boss.run(stop=is_measuring)
         torn = LogRepaired(offset=7, n_bytes=4, sha=blobs.put(b"torn"))
         log.append([Entry(torn, DIRECTOR)])
-        newer = FakeTarget(version="1.1")
+        newer = CostedTarget(version="1.1")
         actors |= _frail(authors(run, newer, "implementer"), lost)
         mark = RunResumed(
             versions={"python": "3"}, rules=dict(IN_FORCE), toolchain=newer.fingerprint()

@@ -17,6 +17,7 @@ BRIEF = Brief(
     task="y = W x, W in f8.",
     incumbent=7,
     incumbent_source="0" * 64,
+    incumbent_profile="1" * 64,
     speedup=3.25,
     time_over_bound=1.5,
     bottleneck="Loads stall: 61 % of the makespan. Prefetch further ahead.",
