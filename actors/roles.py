@@ -3,17 +3,21 @@
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import assert_never
 
 from actors.messages import Answer, Command
 from actors.providers.catalogue import CatalogueProvider
 from actors.providers.command import CommandProvider
 from actors.providers.litellm_provider import LiteLLMProvider
-from actors.providers.port import Completion, Provider, ProviderError
+from actors.providers.manual import ManualProvider
+from actors.providers.port import Completion, Provider, ProviderError, Question
+from actors.providers.recorded import RecordedProvider
 from actors.screening import sha256
 from decisions.brief import Brief
 from decisions.evidence import no_edits
 from decisions.replies import Parsed, PlanText, SourceText, parse
+from decisions.settling import NOTHING, believable, settled
 from events.campaign import Model, RoleName
 from events.vocabulary import (
     Analysis,
@@ -26,9 +30,9 @@ from events.vocabulary import (
     Review,
     RoleReplied,
     Sha,
-    Spend,
     TurnAssigned,
     TurnFailed,
+    Usage,
 )
 from prompts.render import Prompt, Texts, render
 from targets.protocol import Ask, Target, TargetError
@@ -79,11 +83,11 @@ class RoleActor:
         try:
             prompt = self._prompt(turn)
             provider = self._providers(turn.brief.model)
-            completion = provider.complete(prompt.text, _ask(turn))
+            completion = provider.complete(Question(prompt.text, _ask(turn), turn.request))
         except TargetError as e:
-            return _failed(turn, str(e), Spend())
+            return _failed(turn, ProviderError(str(e)))
         except ProviderError as e:
-            return _failed(turn, e.reason, _spent_in_vain(turn, e))
+            return _failed(turn, e)
         wall_s = self._clock() - started_s
         return self._replied(turn, prompt, provider.name, completion, wall_s)
 
@@ -114,6 +118,7 @@ class RoleActor:
         reply = completion.text.encode("utf-8", "replace")
         parsed = parse(turn.request.task, reply.decode(), turn.texts.source)
         outcome, blobs = self._outcome(parsed)
+        usage = _believed(turn, prompt.text.encode(), reply, completion.usage)
         event = RoleReplied(
             turn=turn.request.turn,
             prompt=sha256(prompt.text.encode()),
@@ -121,7 +126,8 @@ class RoleActor:
             outcome=outcome,
             provider=provider,
             template=prompt.template_sha,
-            spent=_spent(completion),
+            usage=usage,
+            spent=settled(turn.request.reserved, usage, turn.brief.price, completion.n_calls),
             wall_s=wall_s,
         )
         return Answer(event, (prompt.text.encode(), reply, prompt.template.encode(), *blobs))
@@ -155,6 +161,10 @@ def providers_for(target: Target, environ: Mapping[str, str]) -> Callable[[Model
                 return CommandProvider(model.command, model.timeout_s)
             case "litellm":
                 return LiteLLMProvider(model, _key(model, environ))
+            case "manual":
+                return ManualProvider(Path(model.folder or ""), model.timeout_s)
+            case "recorded":
+                return RecordedProvider(Path(model.run or ""))
             case _:
                 assert_never(model.provider)
 
@@ -201,20 +211,16 @@ def _ask(turn: _Turn) -> Ask:
     )
 
 
-def _failed(turn: _Turn, reason: str, spent: Spend) -> Answer:
-    return Answer(TurnFailed(turn=turn.request.turn, reason=reason, spent=spent))
+def _failed(turn: _Turn, error: ProviderError) -> Answer:
+    request = turn.request
+    spent = settled(request.reserved, error.usage, turn.brief.price, error.n_calls)
+    failed = TurnFailed(turn=request.turn, reason=error.reason, usage=error.usage, spent=spent)
+    return Answer(failed)
 
 
-def _spent(completion: Completion) -> Spend:
-    return Spend(
-        model_calls=completion.n_calls,
-        tokens=completion.tokens_in + completion.tokens_out,
-        cost_usd=completion.cost_usd,
-    )
-
-
-def _spent_in_vain(turn: _Turn, error: ProviderError) -> Spend:
-    """A call left behind may have been paid for: it costs what was reserved for it."""
-    if not error.abandoned:
-        return Spend(model_calls=error.n_calls)
-    return turn.request.reserved.model_copy(update={"model_calls": error.n_calls})
+def _believed(turn: _Turn, prompt: bytes, reply: bytes, usage: Usage | None) -> Usage | None:
+    """A count that can be true, or None."""
+    limit = turn.brief.model.max_tokens
+    if usage in (None, NOTHING) or believable(usage, len(prompt), len(reply), limit):
+        return usage
+    return None

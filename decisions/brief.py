@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from itertools import islice
 
+from decisions import models
 from events.campaign import Model
 from events.projections.state import State
-from events.vocabulary import CandidateId, Sha, TurnAssigned
+from events.vocabulary import CandidateId, Price, Sha, TurnAssigned
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Brief:
     tried: tuple[str, ...]
     """Catalogue moves already proposed."""
     model: Model
+    price: Price
     seed: int
 
 
@@ -70,7 +72,8 @@ def brief(state: State, turn: TurnAssigned) -> Brief:
         hints=tuple((f"h{n}", text) for n, text in desk.hints.items()),
         lessons=_lessons(state, turn.kernel),
         tried=_tried(state, turn),
-        model=start.campaign.models.of(turn.role),
+        model=start.campaign.models[turn.model],
+        price=models.price(state, turn.model),
         seed=start.campaign.seed,
     )
 

@@ -6,6 +6,7 @@ reviewer. A reply that cannot be used gets one repair turn with the exact compla
 
 from collections.abc import Mapping
 
+from decisions import models
 from decisions.due import Due
 from events.campaign import RoleName
 from events.projections.desk import Thread
@@ -21,15 +22,12 @@ from events.vocabulary import (
     Review,
     RoleReplied,
     Sha,
-    Spend,
     Task,
     TurnAssigned,
     TurnDropped,
     TurnFailed,
 )
 
-PROMPT_TOKENS = 24_000
-"""What a prompt may take, for the reservation; the settlement has the provider's own count."""
 MAX_FAILURES = 12
 """Threads in a row without a candidate after which a kernel is no longer asked about."""
 TASKS: Mapping[Task, RoleName] = {
@@ -44,7 +42,10 @@ THINKING = ("design", "analyse", "step")
 
 
 def proceed(state: State) -> Due | None:
-    """Take the next step of a thread whose last turn has a reply."""
+    """Take the next step of a thread whose last turn has a reply.
+
+    One whose models are all busy waits; a turn that they are busy with is on its way.
+    """
     for number in state.desk.replied:
         thread = state.desk.threads[number]
         because = (thread.reply_seq,)
@@ -57,13 +58,16 @@ def proceed(state: State) -> Due | None:
             case TurnFailed(reason=reason):
                 return _drop(thread, reason, because)
             case RoleReplied() as reply:
-                return _answer(state, thread, reply, because)
+                if due := _answer(state, thread, reply, because):
+                    return due
             case None:
                 raise LookupError(f"thread {number} has no reply")
     return None
 
 
-def _answer(state: State, thread: Thread, reply: RoleReplied, because: tuple[int, ...]) -> Due:
+def _answer(
+    state: State, thread: Thread, reply: RoleReplied, because: tuple[int, ...]
+) -> Due | None:
     match reply.outcome:
         case DesignPlan(plan=plan):
             return _next(state, thread, "implement", because, plan=plan)
@@ -97,10 +101,12 @@ def _next(
     *,
     plan: Sha | None = None,
     draft: Sha | None = None,
-) -> Due:
+) -> Due | None:
     if refusal := cannot_ask(state, task):
         return _drop(thread, refusal, because)
     turn = _turn(state, thread.kernel, task, thread.thread, f"thread {thread.thread} goes on")
+    if turn is None:
+        return None
     parent = thread.turn.parent
     update = {"plan": plan or thread.turn.plan, "draft": draft, "parent": parent}
     return Due(turn.model_copy(update=update), because)
@@ -108,11 +114,15 @@ def _next(
 
 def _repair(
     state: State, thread: Thread, reply: RoleReplied, complaint: str, because: tuple[int, ...]
-) -> Due:
-    if refusal := cannot_ask(state, thread.turn.task):
+) -> Due | None:
+    model = thread.turn.model
+    if refusal := models.unaffordable(state, model):
         return _drop(thread, refusal, because)
+    if models.is_busy(state, model):
+        return None
     update = {
         "turn": state.desk.n_turns + 1,
+        "nth": _nth(state, thread.kernel, thread.turn.task),
         "attempt": thread.turn.attempt + 1,
         "complaint": complaint,
         "previous": reply.reply,
@@ -137,6 +147,7 @@ def _propose(state: State, thread: Thread, because: tuple[int, ...]) -> Due:
         move=draft.move,
         cites=draft.cites,
         author=thread.author,
+        models=thread.models,
         turn=thread.turn.turn,
         reply=thread.draft_reply if thread.form == "step" else None,
     )
@@ -158,6 +169,8 @@ def assign(state: State) -> Due | None:
             continue
         number = state.desk.n_turns + 1
         turn = _turn(state, kernel, task, number, f"{_in_flight(state, kernel)} on their way")
+        if turn is None:
+            continue
         best = state.tree.incumbent(kernel)
         return Due(turn, (_since(best),))
     return None
@@ -194,36 +207,35 @@ def wanted(state: State, kernel: str) -> Task | None:
 
 
 def cannot_ask(state: State, task: Task) -> str | None:
-    """Why a budget forbids one more turn of ``task``, or None."""
-    budget, committed = state.spending.limits, state.spending.committed
-    cost = reservation(state, task)
-    for name in ("model_calls", "tokens", "cost_usd"):
-        limit, price = getattr(budget, name), getattr(cost, name)
-        if limit is not None and price > 0 and getattr(committed, name) + price > limit:
-            return f"budget: {name}"
-    return None
+    """Why budgets forbid one more turn of ``task`` to each of its role's models, or None."""
+    pool = state.begun.campaign.roles.of(TASKS[task])
+    reasons = [models.unaffordable(state, name) for name in pool]
+    return reasons[0] if all(reasons) else None
 
 
-def reservation(state: State, task: Task) -> Spend:
-    """The most that one turn can cost; the catalogue costs nothing."""
-    model = state.begun.campaign.models.of(TASKS[task])
-    if model.provider == "catalogue":
-        return Spend()
-    usd = PROMPT_TOKENS * model.usd_per_million_in + model.max_tokens * model.usd_per_million_out
-    return Spend(model_calls=1, tokens=PROMPT_TOKENS + model.max_tokens, cost_usd=usd / 1e6)
-
-
-def _turn(state: State, kernel: str, task: Task, thread: int, reasons: str) -> TurnAssigned:
+def _turn(state: State, kernel: str, task: Task, thread: int, reasons: str) -> TurnAssigned | None:
+    """Word a turn for a model that can be asked now, if there is one."""
+    number, role = state.desk.n_turns + 1, TASKS[task]
+    drawn = models.draw(state, role, number)
+    if drawn is None:
+        return None
+    model, why = drawn
     return TurnAssigned(
-        turn=state.desk.n_turns + 1,
+        turn=number,
         kernel=kernel,
-        role=TASKS[task],
+        role=role,
         task=task,
+        nth=_nth(state, kernel, task),
+        model=model,
         parent=state.tree.incumbent(kernel).candidate,
         thread=thread,
-        reserved=reservation(state, task),
-        reasons=reasons,
+        reserved=models.reserve(state, model),
+        reasons=f"{reasons}; {why}" if why else reasons,
     )
+
+
+def _nth(state: State, kernel: str, task: Task) -> int:
+    return state.desk.of(kernel).asked.get(task, 0) + 1
 
 
 def _in_flight(state: State, kernel: str) -> int:

@@ -37,6 +37,8 @@ class Thread:
     """The reply that the draft was read from."""
     author: str = ""
     """Who wrote the draft: ``role/provider``."""
+    models: dict[str, str] = field(default_factory=dict)
+    """The models that have answered in it, by role."""
     reply: RoleReplied | TurnFailed | None = None
     """The last turn's reply, if nobody has decided about it."""
     reply_seq: int = -1
@@ -61,6 +63,8 @@ class KernelDesk:
     steps: dict[CandidateId, list[str]] = field(default_factory=dict)
     """Moves of steps, in order, by the best version that they were tried on; not those of
     replaced versions."""
+    asked: dict[str, int] = field(default_factory=dict)
+    """Turns by task."""
     hints: dict[int, str] = field(default_factory=dict)
     """What the operator said, the latest `MAX_HINTS`, by their numbers."""
 
@@ -111,6 +115,8 @@ class Desk:
         """A role is asked: a thread begins or goes on."""
         turn, number = event.turn, event.thread
         self.n_turns = max(self.n_turns, turn)
+        asked = self.of(event.kernel).asked
+        asked[event.task] = max(asked.get(event.task, 0), event.nth)
         thread = self.threads.get(number)
         if thread is None:
             form: Literal["design", "step"] = "design" if event.task == "design" else "step"
@@ -121,9 +127,10 @@ class Desk:
             thread.turn, thread.turn_seq, thread.reply = event, seq, None
         self.turns[turn] = number
 
-    def reply(self, event: RoleReplied, seq: int) -> None:
-        """A role has answered."""
+    def reply(self, event: RoleReplied, seq: int) -> TurnAssigned:
+        """A role has answered; return what it was asked."""
         thread = self._answered(event, seq)
+        thread.models[thread.turn.role] = thread.turn.model
         desk, outcome = self.of(thread.kernel), event.outcome
         # `isinstance` of a pydantic model is slow where it says no.
         if type(outcome) is DesignPlan and outcome.move:
@@ -137,10 +144,11 @@ class Desk:
             desk.analyses[thread.turn.parent] = outcome
         elif type(outcome) is Nothing:
             desk.note_nothing(thread.turn)
+        return thread.turn
 
-    def fail(self, event: TurnFailed, seq: int) -> None:
-        """A role gave no reply."""
-        self._answered(event, seq)
+    def fail(self, event: TurnFailed, seq: int) -> TurnAssigned:
+        """A role gave no reply; return what it was asked."""
+        return self._answered(event, seq).turn
 
     def propose(self, event: CandidateProposed) -> None:
         """A thread has ended in a candidate, or a step is tried on a new best version."""

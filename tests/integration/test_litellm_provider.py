@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from actors.providers.litellm_provider import LiteLLMProvider
-from actors.providers.port import ProviderError
+from actors.providers.port import Completion, ProviderError
+from decisions.settling import NOTHING
 from events.campaign import Model
-from targets.protocol import Ask
+from events.vocabulary import Usage
+from tests.support.asking import question
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's and its dependencies' own
 
-ASK = Ask("qkv", "design", "", "", frozenset(), "", 1)
 KEY = "sk-very-secret"
 SLACK_S = 1.5
 """Beyond the deadline: a busy machine may wake the waiting thread late."""
@@ -98,7 +99,7 @@ def server() -> Iterator[Server]:
 def _imported() -> None:
     """Import LiteLLM before any deadline is looked at; it takes seconds."""
     with pytest.raises(ProviderError):
-        LiteLLMProvider(model("http://127.0.0.1:9", 0.01), KEY).complete("x", ASK)
+        LiteLLMProvider(model("http://127.0.0.1:9", 0.01), KEY).complete(question("x"))
 
 
 def model(base_url: str, timeout_s: float) -> Model:
@@ -132,24 +133,18 @@ def failure(server: Server, *script: tuple[int | str, bytes], timeout_s: float) 
     asked, _ = provider(server, *script, timeout_s=timeout_s)
     started = time.monotonic()
     with pytest.raises(ProviderError) as caught:
-        asked.complete("hi", ASK)
+        asked.complete(question("hi"))
     assert time.monotonic() - started < timeout_s + SLACK_S
     assert KEY not in caught.value.reason
     return caught.value
 
 
-def test_a_reply_comes_with_its_tokens_and_cost(server: Server) -> None:
-    """The price is the configuration's, not LiteLLM's table."""
+def test_a_reply_comes_with_its_tokens(server: Server) -> None:
+    """They are the server's own count."""
     asked, _ = provider(server, (200, GOOD))
-    completion = asked.complete("the prompt", ASK)
+    completion = asked.complete(question("the prompt"))
 
-    assert (completion.text, completion.tokens_in, completion.tokens_out) == (
-        "the answer",
-        2000,
-        500,
-    )
-    assert completion.cost_usd == pytest.approx(2000 * 3e-6 + 500 * 10e-6)
-    assert completion.n_calls == 1
+    assert completion == Completion("the answer", Usage(tokens_in=2000, tokens_out=500), 1)
     assert asked.name == "litellm:openai/test-model"
     assert server.requests == [
         {
@@ -166,7 +161,7 @@ def test_a_local_server_needs_no_key(server: Server) -> None:
     server.script = [(200, GOOD)]
     url = f"http://127.0.0.1:{server.server_port}/v1"
 
-    assert LiteLLMProvider(model(url, 20.0), None).complete("hi", ASK).text == "the answer"
+    assert LiteLLMProvider(model(url, 20.0), None).complete(question("hi")).text == "the answer"
     assert server.requests[0]["authorization"] == "Bearer none"
 
 
@@ -174,7 +169,7 @@ def test_a_rate_limit_and_a_server_error_are_waited_out(server: Server) -> None:
     """The waits grow, are spread by jitter, and are the same for the same prompt."""
     script = ((429, b"{}"), (503, b"{}"), (500, b"{}"), (200, GOOD))
     asked, pauses = provider(server, *script)
-    completion = asked.complete("hi", ASK)
+    completion = asked.complete(question("hi"))
 
     assert completion.text == "the answer"
     assert completion.n_calls == len(server.requests) == 4
@@ -182,7 +177,7 @@ def test_a_rate_limit_and_a_server_error_are_waited_out(server: Server) -> None:
 
     server.requests.clear()
     again, same = provider(server, *script)
-    again.complete("hi", ASK)
+    again.complete(question("hi"))
     assert same == pauses
 
 
@@ -194,7 +189,7 @@ def test_a_refusal_is_not_repeated(server: Server, status: int) -> None:
 
     assert error.n_calls == len(server.requests) == 1
     assert "bad key ***" in error.reason
-    assert not error.abandoned
+    assert error.usage == NOTHING
 
 
 def test_server_errors_for_ever_end_at_the_deadline(server: Server) -> None:
@@ -207,12 +202,12 @@ def test_server_errors_for_ever_end_at_the_deadline(server: Server) -> None:
 
 def test_a_hanging_server_ends_at_the_deadline(server: Server) -> None:
     """The call may have been paid for."""
-    assert failure(server, ("hang", b""), timeout_s=1.0).abandoned
+    assert failure(server, ("hang", b""), timeout_s=1.0).usage is None
 
 
 def test_a_dripping_server_ends_at_the_deadline(server: Server) -> None:
     """Every byte renews a read time limit, but not the deadline."""
-    assert failure(server, ("drip", GOOD), timeout_s=1.0).abandoned
+    assert failure(server, ("drip", GOOD), timeout_s=1.0).usage is None
 
 
 @pytest.mark.parametrize("content", ["no choices", None, "", "  \n"])
@@ -235,7 +230,7 @@ def test_a_server_that_is_not_there_ends_as_a_failure_in_time() -> None:
     asked = LiteLLMProvider(model("http://127.0.0.1:9/v1", 2.0), KEY)
     started = time.monotonic()
     with pytest.raises(ProviderError) as caught:
-        asked.complete("hi", ASK)
+        asked.complete(question("hi"))
 
     assert time.monotonic() - started < 2.0 + SLACK_S
     assert caught.value.n_calls > 1

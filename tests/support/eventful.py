@@ -9,6 +9,7 @@ from actors.messages import Actor, Answer, Command
 from actors.opening import first_event
 from decisions.address import DIRECTOR
 from decisions.policy import IN_FORCE
+from decisions.settling import NOTHING
 from events.blobs import Blobs
 from events.log import Entry, EventLog, read
 from events.projections.state import work_id
@@ -44,7 +45,7 @@ class Frail:
             self._lost[work] -= 1
             return Answer(RequestLost(by="mailbox", reason="its node is gone"))
         if isinstance(command.request, TurnAssigned) and command.request.turn == 3:
-            return Answer(TurnFailed(turn=3, reason="time limit", spent=Spend()))
+            return Answer(TurnFailed(turn=3, reason="time limit", usage=NOTHING, spent=Spend()))
         return self._actor.handle(command)
 
 
