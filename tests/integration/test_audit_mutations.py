@@ -26,10 +26,9 @@ KINDS = [
 UNTOUCHED = (
     "acceptance.max_pairs", "acceptance.min_run_s", "acceptance.noise_pairs",
     "budget.cost_usd", "budget.model_calls", "budget.tokens", "budget.wall_s",
-    "kernels", "models.default.api_key_env", "models.default.base_url",
-    "models.default.max_tokens", "models.default.model", "models.default.timeout_s",
-    "models.default.usd_per_million_in", "models.default.usd_per_million_out",
-    "name", "preset", "search.max_designs", "search.repairs", "target",
+    "kernels", "models.{}.api_key_env", "models.{}.at_once", "models.{}.base_url",
+    "models.{}.folder", "models.{}.max_tokens", "models.{}.model", "models.{}.run",
+    "models.{}.timeout_s", "name", "preset", "search.max_designs", "search.repairs", "target",
 )  # fmt: skip
 READ = "what an instrument read, once; `audit --rebuild` reads it again of what was accepted"
 SETTING = "what the operator asked for; no decision of this run came near it"
@@ -175,7 +174,7 @@ def changes(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 RECORD = TypeAdapter(Record)
 TABLES = {"versions", "rules", "toolchain", "sources", "cards", "bounds", "figures", "value",
-          "bounds_s"}  # fmt: skip
+          "bounds_s", "models", "prices"}  # fmt: skip
 """Fields whose keys are data."""
 
 
