@@ -17,7 +17,7 @@ from actors.screening import sha256
 from decisions.brief import Brief
 from decisions.evidence import no_edits
 from decisions.replies import Parsed, PlanText, SourceText, parse
-from decisions.settling import NOTHING, believable, settled
+from decisions.settling import settled
 from events.campaign import Model, RoleName
 from events.vocabulary import (
     Analysis,
@@ -30,9 +30,9 @@ from events.vocabulary import (
     Review,
     RoleReplied,
     Sha,
+    Spend,
     TurnAssigned,
     TurnFailed,
-    Usage,
 )
 from prompts.render import Prompt, Texts, render
 from targets.protocol import Ask, Target, TargetError
@@ -118,7 +118,6 @@ class RoleActor:
         reply = completion.text.encode("utf-8", "replace")
         parsed = parse(turn.request.task, reply.decode(), turn.texts.source)
         outcome, blobs = self._outcome(parsed)
-        usage = _believed(turn, prompt.text.encode(), reply, completion.usage)
         event = RoleReplied(
             turn=turn.request.turn,
             prompt=sha256(prompt.text.encode()),
@@ -126,8 +125,8 @@ class RoleActor:
             outcome=outcome,
             provider=provider,
             template=prompt.template_sha,
-            usage=usage,
-            spent=settled(turn.request.reserved, usage, turn.brief.price, completion.n_calls),
+            usage=completion.usage,
+            spent=_spent(turn, completion),
             wall_s=wall_s,
         )
         return Answer(event, (prompt.text.encode(), reply, prompt.template.encode(), *blobs))
@@ -212,15 +211,11 @@ def _ask(turn: _Turn) -> Ask:
 
 
 def _failed(turn: _Turn, error: ProviderError) -> Answer:
-    request = turn.request
-    spent = settled(request.reserved, error.usage, turn.brief.price, error.n_calls)
-    failed = TurnFailed(turn=request.turn, reason=error.reason, usage=error.usage, spent=spent)
+    failed = TurnFailed(
+        turn=turn.request.turn, reason=error.reason, usage=error.usage, spent=_spent(turn, error)
+    )
     return Answer(failed)
 
 
-def _believed(turn: _Turn, prompt: bytes, reply: bytes, usage: Usage | None) -> Usage | None:
-    """A count that can be true, or None."""
-    limit = turn.brief.model.max_tokens
-    if usage in (None, NOTHING) or believable(usage, len(prompt), len(reply), limit):
-        return usage
-    return None
+def _spent(turn: _Turn, ended: Completion | ProviderError) -> Spend:
+    return settled(turn.request.reserved, ended.usage, turn.brief.price, ended.n_calls)

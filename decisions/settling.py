@@ -35,7 +35,7 @@ def believable(usage: Usage, prompt_bytes: int, reply_bytes: int, max_tokens: in
     A token has a byte at least; tokens of a reply that nobody sees are below the limit as well.
     """
     least_in, least_out = (n / MAX_BYTES_PER_TOKEN for n in (prompt_bytes, reply_bytes))
-    is_prompt = least_in <= usage.tokens_in <= prompt_bytes + SPARE_TOKENS
+    is_prompt = max(least_in, 1) <= usage.tokens_in <= prompt_bytes + SPARE_TOKENS
     return is_prompt and least_out <= usage.tokens_out <= max_tokens + SPARE_TOKENS
 
 

@@ -16,7 +16,18 @@ from scripts.models import lacking
 from scripts.runs import FAILED, lease_file, without_traceback
 from targets.protocol import TargetError
 
-NEEDED = ("jinja2", "litellm", "msgpack", "numpy", "pydantic", "ray", "rich", "scipy", "structlog")
+NEEDED = (
+    "httpx",
+    "jinja2",
+    "litellm",
+    "msgpack",
+    "numpy",
+    "pydantic",
+    "ray",
+    "rich",
+    "scipy",
+    "structlog",
+)
 MIN_PYTHON = (3, 11)
 MIN_CORES = 2
 MIN_MEMORY_GIB = 4.0

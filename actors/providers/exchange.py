@@ -46,7 +46,7 @@ class Exchange:
         said = self.headers.get("retry-after", "")
         try:
             seconds = float(said) if said.replace(".", "", 1).isdigit() else self._until(said)
-        except (ValueError, OverflowError):
+        except (ValueError, TypeError, OverflowError):
             return 0.0
         return max(seconds, 0.0)
 

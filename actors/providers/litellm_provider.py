@@ -16,7 +16,7 @@ import httpx
 from actors.providers.exchange import Exchange, WatchedTransport
 from actors.providers.port import Completion, ProviderError, Question
 from decisions.replies import MAX_REPLY_BYTES
-from decisions.settling import NOTHING
+from decisions.settling import NOTHING, believable
 from events.campaign import Model
 from events.vocabulary import Price, Usage
 
@@ -66,7 +66,7 @@ class LiteLLMProvider:
             exchange = Exchange(deadline)
             result = self._attempt(completion, question.prompt, exchange, n_calls)
             if not isinstance(result, BaseException):
-                return self._read(result, n_calls)
+                return self._read(result, question.prompt, n_calls)
             backoff = min(_FIRST_DELAY_S * 2 ** (n_calls - 1), _MAX_DELAY_S)
             delay = exchange.retry_after_s + backoff * jitter.uniform(0.5, 1.0)
             if not _worth_repeating(exchange) or time.monotonic() + delay > deadline:
@@ -104,11 +104,11 @@ class LiteLLMProvider:
         # The OpenAI client refuses to start without any key, even for a local server.
         return "none" if self._api_key is None and self._model.base_url else self._api_key
 
-    def _read(self, response: Any, n_calls: int) -> Completion:
-        usage = _usage(getattr(response, "usage", None))
+    def _read(self, response: Any, prompt: str, n_calls: int) -> Completion:
         choice = response.choices[0] if response.choices else None
         content = choice.message.content if choice is not None else None
         text = content if isinstance(content, str) else ""
+        usage = self._usage(getattr(response, "usage", None), prompt, text)
         problem = None
         if choice is not None and choice.finish_reason == "length":
             problem = f"cut off after {self._model.max_tokens} tokens; raise 'max_tokens'"
@@ -119,6 +119,16 @@ class LiteLLMProvider:
         if problem is not None:
             raise ProviderError(f"{self.name}: {problem}", n_calls, usage)
         return Completion(text, usage, n_calls)
+
+    def _usage(self, reported: Any, prompt: str, text: str) -> Usage | None:
+        """What a response says that it took, if it says so in numbers that can be true."""
+        counts = [getattr(reported, name, None) for name in ("prompt_tokens", "completion_tokens")]
+        if not all(type(count) is int and 0 <= count <= _MAX_TOKENS for count in counts):
+            return None
+        tokens_in, tokens_out = counts
+        usage = Usage(tokens_in=tokens_in, tokens_out=tokens_out)
+        n_in, n_out = (len(each.encode("utf-8", "replace")) for each in (prompt, text))
+        return usage if believable(usage, n_in, n_out, self._model.max_tokens) else None
 
     def _explain(self, error: BaseException, exchange: Exchange) -> str:
         problem = exchange.problem or f"{type(error).__name__}: {error}"
@@ -144,15 +154,6 @@ def listed_price(model: str) -> Price | None:
         usd_per_million_out=usd_out * 1e6,
         source=f"litellm {metadata.version('litellm')}",
     )
-
-
-def _usage(reported: Any) -> Usage | None:
-    """What a response says that it took; None unless it says so in numbers."""
-    counts = [getattr(reported, name, None) for name in ("prompt_tokens", "completion_tokens")]
-    if not all(type(count) is int and 0 <= count <= _MAX_TOKENS for count in counts):
-        return None
-    tokens_in, tokens_out = counts
-    return Usage(tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 def _worth_repeating(exchange: Exchange) -> bool:

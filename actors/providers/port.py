@@ -32,7 +32,7 @@ class Completion:
 
     text: str
     usage: Usage | None
-    """As the provider counts; None if it does not."""
+    """As the provider counts; None if it does not, or cannot be believed."""
     n_calls: int
     """Requests sent to a model, repeated ones included."""
 
