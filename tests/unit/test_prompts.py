@@ -152,3 +152,35 @@ def test_a_missing_value_is_an_error_not_a_blank() -> None:
     """A silent gap in a prompt would cost a turn and teach nothing."""
     with pytest.raises(UndefinedError):
         render("analyst", "analyse", object(), texts=TEXTS, toolchain={})  # type: ignore[arg-type]
+
+
+def beginning(one: str, other: str) -> str:
+    """What two texts share from their first character on."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return one[: next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))]
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_what_stays_comes_before_what_changes(name: str) -> None:
+    """A maker's cache holds the beginning that two prompts share: task, card, tools, facts."""
+    later = replace(
+        BRIEF, incumbent=12, speedup=4.5, time_over_bound=1.2, bottleneck="Stores stall.",
+        hints=(*BRIEF.hints, ("h5", "Now.")), lessons=(*BRIEF.lessons, BRIEF.lessons[0]),
+        tried=("step:U=4", "step:U=8"),
+    )  # fmt: skip
+    texts = Texts("double best;\n", "ANOTHER PLAN", "double draft;", "no <plan>", "OLD")
+    pair = [prompt(name).text, prompt(name, texts, later).text]
+    shared = beginning(*pair)
+
+    stable = pair[0][: pair[0].index("# Best version")]
+    assert shared.startswith(stable)
+    for told in (BRIEF.task, *TOOLCHAIN.values(), *(fact.claim for fact in BRIEF.facts)):
+        assert told in stable
+
+
+def test_a_new_fact_leaves_the_beginning_as_it_was() -> None:
+    """Facts are appended: the card and the facts before it stay shared."""
+    more = replace(BRIEF, facts=(*BRIEF.facts, BRIEF.facts[0]._replace(name="f9", claim="New.")))
+    shared = beginning(*(prompt("optimizer_step", brief=b).text for b in (BRIEF, more)))
+
+    assert all(fact.claim in shared for fact in BRIEF.facts)
