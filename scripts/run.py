@@ -308,12 +308,7 @@ def _mailbox(
 
     try:
         mailbox = RayMailbox.start(
-            campaign.target,
-            campaign.preset,
-            workers=campaign.screening.workers,
-            lease_file=lease,
-            environ=environ,
-            address=options.ray_address,
+            campaign, lease_file=lease, environ=environ, address=options.ray_address
         )
     except ConnectionError as e:
         raise UsageError(f"no Ray cluster at {options.ray_address!r}: {e}") from e
