@@ -11,8 +11,8 @@ from decisions.claims import (
     noise_claim,
     refusal_of,
     rule_claim,
-    toolchain_digest,
 )
+from events.toolchain import toolchain_digest
 from events.vocabulary import (
     FactChecked,
     FactCheckRequested,

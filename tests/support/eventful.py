@@ -40,6 +40,10 @@ N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
 """How often work is lost with its actor; twice is once too often."""
 
 
+UPDATED_AT_JOB = 50
+"""By when the toolchain is replaced under the run."""
+
+
 class Frail:
     """An actor that is lost now and then; its third turn gives no reply."""
 
@@ -89,7 +93,12 @@ def eventful(run: Path) -> None:
         )
         boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
         boss.resume(list(read(run)), mark)
-        boss.run()
+
+        def never() -> bool:
+            newer.version = "1.1" if boss.state.ledger.jobs < UPDATED_AT_JOB else "1.2"
+            return False
+
+        boss.run(stop=never)
         prune(run, log, ["diagnostics"])
 
 
