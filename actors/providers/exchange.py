@@ -27,8 +27,8 @@ class Exchange:
 
     deadline: float
     """On the monotonic clock."""
-    is_sent: bool = False
-    """Whether a request may have reached the server."""
+    is_sent: bool = True
+    """Whether a request may have reached the server; a client that is not watched sends unseen."""
     status: int | None = None
     """HTTP status of the last response."""
     headers: httpx.Headers = field(default_factory=httpx.Headers)
@@ -76,12 +76,13 @@ class WatchedTransport(httpx.BaseTransport):
         """Send one request; its response ends with the deadline or the size limit."""
         exchange: Exchange = self._local.exchange
         request.headers["accept-encoding"] = "identity"  # a short body may unpack to a long one
-        exchange.status, exchange.headers, exchange.is_sent = None, httpx.Headers(), True
+        exchange.status, exchange.headers = None, httpx.Headers()
         try:
             response = self._client.send(request, stream=True)
         except _UNSENT:
             exchange.is_sent = False
             raise
+        exchange.is_sent = True
         exchange.status, exchange.headers = response.status_code, response.headers
         return httpx.Response(
             response.status_code,

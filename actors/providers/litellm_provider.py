@@ -23,7 +23,7 @@ from events.vocabulary import Price, Usage
 _FIRST_DELAY_S = 1.0
 _MAX_DELAY_S = 30.0
 _MAX_REASON = 1000
-_TIMED_OUT, _RATE_LIMITED, _SERVER_ERROR = 408, 429, 500
+_REFUSED, _TIMED_OUT, _RATE_LIMITED, _SERVER_ERROR = 400, 408, 429, 500
 """HTTP statuses."""
 _MAX_TOKENS = 2**53
 """A count above this is none."""
@@ -67,6 +67,8 @@ class LiteLLMProvider:
             result = self._attempt(completion, question.prompt, exchange, n_calls)
             if not isinstance(result, BaseException):
                 return self._read(result, question.prompt, n_calls)
+            if exchange.status is None and exchange.is_sent:
+                exchange.status = _refusal(result)
             backoff = min(_FIRST_DELAY_S * 2 ** (n_calls - 1), _MAX_DELAY_S)
             delay = exchange.retry_after_s + backoff * jitter.uniform(0.5, 1.0)
             if not _worth_repeating(exchange) or time.monotonic() + delay > deadline:
@@ -106,7 +108,7 @@ class LiteLLMProvider:
 
     def _read(self, response: Any, prompt: str, n_calls: int) -> Completion:
         choice = response.choices[0] if response.choices else None
-        content = choice.message.content if choice is not None else None
+        content = getattr(getattr(choice, "message", None), "content", None)
         text = content if isinstance(content, str) else ""
         usage = self._usage(getattr(response, "usage", None), prompt, text)
         problem = None
@@ -154,6 +156,16 @@ def listed_price(model: str) -> Price | None:
         usd_per_million_out=usd_out * 1e6,
         source=f"litellm {metadata.version('litellm')}",
     )
+
+
+def _refusal(error: BaseException) -> int | None:
+    """The status with which a call was refused, as far as LiteLLM's exceptions can tell.
+
+    They have 408 and 500 for connections that were lost as well.
+    """
+    status = getattr(error, "status_code", None)
+    is_refusal = isinstance(status, int) and _REFUSED <= status < _SERVER_ERROR
+    return status if is_refusal and status != _TIMED_OUT else None
 
 
 def _worth_repeating(exchange: Exchange) -> bool:

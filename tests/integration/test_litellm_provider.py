@@ -177,11 +177,12 @@ ENDED: dict[str, Any] = {"prompt_tokens": 20, "completion_tokens": 77}
         (Step(200, reply("x" * (1 << 20) + "x", **ENDED)), "more than 1024 KB"),
         (Step(200, reply("<plan>half a", "length", **ENDED)), "cut off after 77 tokens"),
         (Step(200, reply(["a", {"b": 1}])), ""),
+        (Step(200, body([{"index": 0}], {})), ""),
         (Step(200, reply("fine", prompt_tokens="many", completion_tokens=[])), ""),
     ],
     ids=[
         "half JSON", "HTML", "list", "text", "null", "nothing", "error", "not UTF-8", "cut",
-        "flood", "compressed", "too long", "truncated", "no string", "no counts",
+        "flood", "compressed", "too long", "truncated", "no string", "no message", "no counts",
     ],
 )  # fmt: skip
 def test_what_is_no_reply_costs_one_failure(server: Server, step: Step, said: str) -> None:
@@ -277,6 +278,22 @@ def test_a_pause_beyond_the_deadline_is_not_waited(server: Server) -> None:
 
     assert time.monotonic() - started < 5.0
     assert (error.n_calls, error.usage) == (1, NOTHING)
+
+
+def test_a_call_that_litellm_itself_refuses_costs_nothing() -> None:
+    """No request was made: the model's name has no maker."""
+    nameless = model("http://127.0.0.1:9/v1", 20.0).model_copy(update={"model": "nobody/x"})
+    with pytest.raises(ProviderError) as caught:
+        LiteLLMProvider(nameless, KEY).complete(question("hi"))
+
+    assert (caught.value.n_calls, caught.value.usage) == (1, NOTHING)
+
+
+def test_a_lost_connection_may_have_been_paid_for(server: Server) -> None:
+    """The request was read, and no status came."""
+    error = failure(server, Step(manner="leave"), timeout_s=20.0)
+
+    assert (error.n_calls, len(server.requests), error.usage) == (1, 1, None)
 
 
 def test_a_left_behind_call_ends_soon(server: Server) -> None:

@@ -16,8 +16,8 @@ class Step(NamedTuple):
     status: int = 200
     data: bytes = b""
     manner: str = "whole"
-    """``whole``, ``drip`` (a byte at a time), ``hang`` (never), ``cut`` (ends half way), or
-    ``flood`` (sent again and again, up to 100 MB)."""
+    """``whole``, ``drip`` (a byte at a time), ``hang`` (never), ``leave`` (never, and
+    goes away), ``cut`` (ends half way), or ``flood`` (sent again and again, up to 100 MB)."""
     headers: Mapping[str, str] = {}
 
 
@@ -52,8 +52,9 @@ class _Handler(BaseHTTPRequestHandler):
         number = min(len(self.server.requests), len(self.server.script) - 1)
         self.server.requests.append({**sent, "authorization": self.headers["authorization"]})
         status, data, manner, headers = self.server.script[number]
-        if manner == "hang":
-            self.server.closing.wait(30.0)
+        if manner in ("hang", "leave"):
+            self.close_connection = True
+            self.server.closing.wait(30.0 if manner == "hang" else 0.0)
             return
         repeats = (100 << 20) // len(data) if manner == "flood" else 1
         self.send_response(status)
