@@ -46,6 +46,11 @@ def is_busy(state: State, model: str) -> bool:
     return not settings.is_free and sum(t.model == model for t in turns) >= settings.at_once
 
 
+def can_ask(state: State, model: str) -> bool:
+    """Whether a turn may be assigned to a model now."""
+    return unaffordable(state, model) is None and not is_busy(state, model)
+
+
 def draw(state: State, role: RoleName, turn: int) -> tuple[str, str] | None:
     """Choose the model of a turn among those of its role that can be asked now.
 
@@ -58,7 +63,7 @@ def draw(state: State, role: RoleName, turn: int) -> tuple[str, str] | None:
         Its name, and the reason in words: "" if the role has no other. None if there is none.
     """
     pool = state.begun.campaign.roles.of(role)
-    able = [name for name in pool if not (unaffordable(state, name) or is_busy(state, name))]
+    able = [name for name in pool if can_ask(state, name)]
     if not able:
         return None
     if len(pool) == 1:

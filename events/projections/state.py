@@ -313,7 +313,9 @@ def _candidate_examined(event: CandidateExamined, state: State, record: Record) 
 
 @_take.register
 def _candidate_screened(event: CandidateScreened, state: State, record: Record) -> None:
+    examined = state.tree.nodes[event.candidate].examined
     state.tree.refuse_or_queue(event, record.seq)
+    state.desk.screen(event, examined.diagnostics if examined else None, record.seq)
 
 
 @_take.register
@@ -401,6 +403,7 @@ def _work_abandoned(event: WorkAbandoned, state: State, record: Record) -> None:
     state.settle_losses(record)
     if event.candidate is not None:
         state.tree.close(event.candidate, Status.REFUSED, event.reason, record.seq)
+        state.desk.forget(event.candidate)
     if event.turn is not None:
         state.desk.drop(event.turn, event.reason)
     if event.job is not None:
@@ -431,6 +434,7 @@ def _candidate_withdrawn(event: CandidateWithdrawn, state: State, record: Record
     if node.status is Status.ACCEPTED:
         state.returns.credit(node.models, node.effect or 0.0)
     state.tree.withdraw(event, record.seq)
+    state.desk.forget(event.candidate)
     if event.incumbent is not None:
         state.desk.replace(node.kernel, event.candidate)
         state.ledger.of(node.kernel).drop_final()

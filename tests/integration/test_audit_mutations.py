@@ -25,15 +25,18 @@ KINDS = [
 ]
 UNTOUCHED = (
     "acceptance.max_pairs", "acceptance.min_run_s", "acceptance.noise_pairs",
-    "budget.cost_usd", "budget.model_calls", "budget.tokens", "budget.wall_s",
+    "budget.cost_usd", "budget.wall_s",
     "kernels", "models.{}.api_key_env", "models.{}.at_once", "models.{}.base_url",
-    "models.{}.folder", "models.{}.max_tokens", "models.{}.model", "models.{}.run",
-    "models.{}.timeout_s", "name", "preset", "search.max_designs", "search.repairs", "target",
+    "models.{}.command", "models.{}.folder", "models.{}.max_tokens", "models.{}.model",
+    "models.{}.run", "models.{}.timeout_s",
+    "name", "preset", "search.repairs", "target",
 )  # fmt: skip
 READ = "what an instrument read, once; `audit --rebuild` reads it again of what was accepted"
 SETTING = "what the operator asked for; no decision of this run came near it"
 WORDS = "said of an event that cannot happen again"
 IDLE = "versions of rules that decided nothing in this stretch of the log"
+COUNTED = "what a model's provider has counted; nobody else did"
+PAID = dict.fromkeys(("spent.cost_usd", "spent.model_calls", "spent.tokens"), COUNTED)
 JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     "run_started": {
         **dict.fromkeys((f"campaign.{setting}" for setting in UNTOUCHED), SETTING),
@@ -50,7 +53,8 @@ JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     ),
     "log_repaired": {"offset": "a place in a file that has been written over"},
     "blobs_pruned": {"n_bytes": "the size of files that are gone"},
-    "role_replied": {"wall_s": READ},
+    "role_replied": {"wall_s": READ, **PAID},
+    "turn_failed": PAID,
     "candidate_examined": {
         "fixtures[].fixture": READ,
         "fixtures[].margin": READ,

@@ -21,7 +21,7 @@ from events.blobs import Blobs
 from events.campaign import ROLES
 from events.log import EventLog, read
 from events.vocabulary import MeasurementRequested, ScreeningRequested
-from prompts.render import Texts
+from prompts.told import Texts
 from targets.protocol import Ask, FixtureResult, Measured, MeasureFailed
 from tests.support.fake_target import FakeTarget
 from tests.support.runs import campaign, ticking
@@ -143,12 +143,12 @@ def test_what_a_role_is_told_is_listed_here() -> None:
     }
 
     assert fields == {
-        "Brief": "kernel task incumbent incumbent_source speedup time_over_bound bottleneck facts "
-        "hints lessons tried model price seed",
+        "Brief": "kernel task incumbent incumbent_source incumbent_profile speedup time_over_bound "
+        "bottleneck facts hints lessons tried model price seed n_designs design claim refusal",
         "Lesson": "candidate form hypothesis verdict effect",
-        "Texts": "source plan draft complaint previous",
+        "Texts": "source plan draft complaint diagnostics previous profile",
         "Ask": "kernel task incumbent_source plan tried bottleneck seed",
         "Question": "prompt ask turn",
         "Completion": "text usage n_calls",
     }
-    assert Known._fields == ("name", "claim", "state")
+    assert Known._fields == ("name", "claim", "state", "is_rule", "uses")

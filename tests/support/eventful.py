@@ -6,9 +6,9 @@ As a program it records such a run anew for `tests.support.pinned`.
 import gzip
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
-from actors.crew import crew
 from actors.director import Director
 from actors.local_mailbox import LocalMailbox
 from actors.messages import Actor, Answer, Command
@@ -30,11 +30,12 @@ from events.vocabulary import (
     TurnFailed,
 )
 from scripts.records.prune import prune
+from tests.support.author import authored, authors, known
 from tests.support.crash_disk import QUICK
-from tests.support.fake_target import FakeTarget
+from tests.support.fake_target import CostedTarget
 from tests.support.operated import EVERYTHING, Operator
 from tests.support.pinned import RECORDS
-from tests.support.runs import SECRET, campaign, ticking
+from tests.support.runs import SECRET, ticking
 
 N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
 """How often work is lost with its actor; twice is once too often."""
@@ -61,18 +62,24 @@ class Frail:
         return self._actor.handle(command)
 
 
+def _frail(actors: Mapping[str, Actor], lost: dict[str, int]) -> "dict[str, Frail]":
+    return {name: Frail(actor, lost) for name, actor in actors.items()}
+
+
 def eventful(run: Path) -> None:
     """Run a campaign to its end: with losses, orders, a stop, a resumption, a repair, a prune."""
-    target, blobs = FakeTarget(), Blobs(run, QUICK)
+    target, blobs = CostedTarget(), Blobs(run, QUICK)
     lost = dict(N_LOST)
-    actors = {n: Frail(a, lost) for n, a in crew(target, run / "lease", {}, lambda: 0.0).items()}
+    actors = _frail(authors(run, target, "implementer"), lost)
     with EventLog.open(run, ticking(), QUICK) as log:
         operator = Operator(*EVERYTHING)
         boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
         operator.state = lambda: boss.state
+        settings = authored("implementer", max_candidates=24)
         first = first_event(
-            campaign(max_candidates=24), target, blobs, secret_seed=SECRET, versions={"python": "3"}
-        )
+            settings, target, blobs, secret_seed=SECRET, versions={"python": "3"},
+            prices=known(settings),
+        )  # fmt: skip
         boss.start(first)
 
         def is_measuring() -> bool:
@@ -84,10 +91,8 @@ def eventful(run: Path) -> None:
         boss.run(stop=is_measuring)
         torn = LogRepaired(offset=7, n_bytes=4, sha=blobs.put(b"torn"))
         log.append([Entry(torn, DIRECTOR)])
-        newer = FakeTarget(version="1.1")
-        actors |= {
-            n: Frail(a, lost) for n, a in crew(newer, run / "lease", {}, lambda: 0.0).items()
-        }
+        newer = CostedTarget(version="1.1")
+        actors |= _frail(authors(run, newer, "implementer"), lost)
         mark = RunResumed(
             versions={"python": "3"}, rules=dict(IN_FORCE), toolchain=newer.fingerprint()
         )

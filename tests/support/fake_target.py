@@ -14,12 +14,14 @@ from targets.protocol import (
     Built,
     Card,
     Catalogue,
+    Cost,
     FixtureResult,
     Measured,
     MeasureFailed,
     Run,
     Sources,
 )
+from tests.support.schedules import dump, instruction, tensor
 
 BASE = "# first version\ntime 1.0\nknob 0\n"
 DESIGNS: Mapping[str, str] = {
@@ -64,7 +66,7 @@ class FakeCatalogue:
         left = [name for name in DESIGNS if f"design:{name}" not in ask.tried]
         if not left:
             return "<nothing>every design was tried</nothing>"
-        return self._proposal(f"design:{left[0]}", f"<plan>{left[0]}</plan>")
+        return f"<design>{self._proposal(f'design:{left[0]}', f'<plan>{left[0]}</plan>')}</design>"
 
     def _step(self, ask: Ask) -> str:
         now = facts_of(ask.incumbent_source).get("knob", "0")
@@ -172,3 +174,15 @@ class FakeTarget:
         byte = hashlib.sha256(key + bytes([index])).digest()[0]
         wobble = 1 + self._noise * (byte - 127.5) / 127.5
         return self.truth("", artifact) * wobble
+
+
+class CostedTarget(FakeTarget):
+    """One with a cost model, which knows the time of a design and nothing of its knob."""
+
+    def cost(self, kernel: str, artifact: bytes) -> Cost:
+        """A load of two thirds of the time, and a pass that needs it."""
+        cycles = round(3e4 * float(facts_of(artifact.decode())["time"]))
+        load = instruction(0, 2 * cycles // 3, "DmaEngine", makes=[1], bytes=1000)
+        work = instruction(2 * cycles // 3, cycles, reads=[1], makes=[2])
+        tensors = [tensor(1, "w", size=1000), tensor(2, "y", size=10)]
+        return Cost(cycles, dump([load, work], tensors).encode())
