@@ -26,11 +26,9 @@ KINDS = [
 UNTOUCHED = (
     "acceptance.max_pairs", "acceptance.min_run_s", "acceptance.noise_pairs",
     "budget.cost_usd", "budget.wall_s",
-    "kernels", "models.default.api_key_env", "models.default.base_url",
-    "models.default.max_tokens", "models.default.model", "models.default.timeout_s",
-    "models.default.usd_per_million_in", "models.default.usd_per_million_out",
-    "models.implementer.api_key_env", "models.implementer.base_url", "models.implementer.command",
-    "models.implementer.model", "models.implementer.timeout_s",
+    "kernels", "models.{}.api_key_env", "models.{}.at_once", "models.{}.base_url",
+    "models.{}.command", "models.{}.folder", "models.{}.max_tokens", "models.{}.model",
+    "models.{}.run", "models.{}.timeout_s",
     "name", "preset", "search.repairs", "target",
 )  # fmt: skip
 READ = "what an instrument read, once; `audit --rebuild` reads it again of what was accepted"
@@ -181,7 +179,7 @@ def changes(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 RECORD = TypeAdapter(Record)
 TABLES = {"versions", "rules", "toolchain", "sources", "cards", "bounds", "figures", "value",
-          "bounds_s"}  # fmt: skip
+          "bounds_s", "models", "prices"}  # fmt: skip
 """Fields whose keys are data."""
 
 
