@@ -1,13 +1,14 @@
 """The first event of a run: what it starts from, with the target's own sources stored."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from actors.screening import sha256
 from decisions.policy import IN_FORCE
 from events.blobs import Blobs
 from events.campaign import Campaign
-from events.vocabulary import KernelCard, KernelSources, Price, RunStarted
+from events.vocabulary import FactProposed, KernelCard, KernelSources, Price, Probe, RunStarted
+from knowledge.carried import Carried, CarriedFact, misfit
 from targets.protocol import Target
 
 
@@ -19,8 +20,9 @@ def first_event(
     secret_seed: str,
     versions: Mapping[str, str],
     prices: Mapping[str, Price] = MappingProxyType({}),
+    facts: Sequence[Carried] = (),
 ) -> RunStarted:
-    """Store the target's sources and word the first event.
+    """Store the target's sources and what other runs have found, and word the first event.
 
     Args:
         campaign: what to run.
@@ -29,6 +31,7 @@ def first_event(
         secret_seed: 64 hex digits.
         versions: of the programs.
         prices: of the campaign's models that call somebody.
+        facts: of other runs; those that fit the campaign's kernels are offered, each once.
 
     Raises:
         TargetError: the target cannot be used here, or knows no such kernel.
@@ -43,6 +46,7 @@ def first_event(
         prices=dict(prices),
         shares_host=target.shares_host,
         cards={kernel: _card(kernel, target) for kernel in campaign.kernels},
+        offers=tuple(dict.fromkeys(_offers(facts, campaign.kernels, blobs))),
     )
 
 
@@ -54,6 +58,30 @@ def _sources(kernel: str, target: Target, blobs: Blobs) -> KernelSources:
         canary_wrong=blobs.put(own.canary_wrong.encode()),
         canary_slow=blobs.put(own.canary_slow.encode()),
         bounds={name: blobs.put(source.encode()) for name, source in own.bounds.items()},
+    )
+
+
+def _offers(
+    facts: Sequence[Carried], kernels: Sequence[str], blobs: Blobs
+) -> Iterator[FactProposed]:
+    for carried in facts:
+        for fact in carried.facts:
+            if not misfit(fact, kernels):
+                yield _offer(fact, f"imported from {carried.run}", blobs)
+
+
+def _offer(fact: CarriedFact, author: str, blobs: Blobs) -> FactProposed:
+    probe = None
+    if own := fact.probe:
+        source = blobs.put(own.source.encode())
+        probe = Probe.model_validate(own.model_dump() | {"source": source})
+    return FactProposed(
+        topic=fact.topic,
+        kernel=fact.kernel,
+        claim=fact.claim,
+        passage=None if fact.passage is None else blobs.put(fact.passage.encode()),
+        probe=probe,
+        author=author,
     )
 
 

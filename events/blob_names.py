@@ -37,12 +37,8 @@ def blobs_of(event: AnyEvent) -> tuple[Sha, ...]:
 def named_by(event: AnyEvent) -> tuple[Named, ...]:
     """The same blobs with what each of them is."""
     match event:
-        case RunStarted(sources=sources):
-            return tuple(
-                Named("source", sha)
-                for own in sources.values()
-                for sha in (own.baseline, own.canary_wrong, own.canary_slow, *own.bounds.values())
-            )
+        case RunStarted() as started:
+            return _of_start(started)
         case RoleReplied() as reply:
             return _of_reply(reply)
         case CandidateProposed(source=source) | EditsReapplied(outcome=Draft(source=source)):
@@ -51,9 +47,8 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return _of_examination(examined)
         case FactChecked(diagnostics=diagnostics):
             return (Named("diagnostics", diagnostics),) if diagnostics else ()
-        case FactProposed(passage=passage, probe=probe):
-            own = (Named("passage", passage or ""), Named("source", probe.source if probe else ""))
-            return tuple(named for named in own if named.sha)
+        case FactProposed() as proposed:
+            return _of_proposal(proposed)
         case PairsMeasured(samples=samples) | BoundMeasured(samples=samples):
             return (Named("samples", samples),)
         case LogRepaired(sha=sha):
@@ -62,6 +57,21 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return (Named("pruned_list", sha),)
         case _:
             return ()
+
+
+def _of_start(started: RunStarted) -> tuple[Named, ...]:
+    own = tuple(
+        Named("source", sha)
+        for own in started.sources.values()
+        for sha in (own.baseline, own.canary_wrong, own.canary_slow, *own.bounds.values())
+    )
+    return (*own, *(named for offer in started.offers for named in _of_proposal(offer)))
+
+
+def _of_proposal(proposed: FactProposed) -> tuple[Named, ...]:
+    passage, probe = proposed.passage, proposed.probe
+    own = (Named("passage", passage or ""), Named("source", probe.source if probe else ""))
+    return tuple(named for named in own if named.sha)
 
 
 def _of_examination(examined: CandidateExamined) -> tuple[Named, ...]:

@@ -63,6 +63,13 @@ class Acceptance(Settings):
     """Price of one measurement in log-percent at the start of the run."""
 
 
+class Knowledge(Settings):
+    """What the run learns about its target besides the search."""
+
+    facts: tuple[str, ...] = ()
+    """Files with the facts of other runs, relative to the campaign file: claims to be checked."""
+
+
 class Budget(Settings):
     """What the run may spend; each limit stops it cleanly. None means no limit."""
 
@@ -150,6 +157,7 @@ class Campaign(Settings):
     search: Search = Search()
     screening: Screening = Screening()
     acceptance: Acceptance = Acceptance()
+    knowledge: Knowledge = Knowledge()
     budget: Budget = Budget()
     models: dict[str, Model] = Field(default={}, validate_default=True)
     """By a name of the campaign's own; there is always a `DEFAULT`, the catalogue if not given."""
