@@ -16,6 +16,7 @@ from actors.opening import first_event
 from decisions import plan
 from decisions.address import DIRECTOR
 from decisions.policy import IN_FORCE
+from decisions.settling import NOTHING
 from events.blobs import Blobs
 from events.log import Entry, EventLog, read
 from events.projections.state import work_id
@@ -29,7 +30,7 @@ from events.vocabulary import (
     TurnFailed,
 )
 from scripts.records.prune import prune
-from tests.support.author import authored, authors
+from tests.support.author import authored, authors, known
 from tests.support.crash_disk import QUICK
 from tests.support.fake_target import CostedTarget
 from tests.support.operated import EVERYTHING, Operator
@@ -57,7 +58,7 @@ class Frail:
             self._lost[work] -= 1
             return Answer(RequestLost(by="mailbox", reason="its node is gone"))
         if isinstance(command.request, TurnAssigned) and command.request.turn == 3:
-            return Answer(TurnFailed(turn=3, reason="time limit", spent=Spend()))
+            return Answer(TurnFailed(turn=3, reason="time limit", usage=NOTHING, spent=Spend()))
         return self._actor.handle(command)
 
 
@@ -75,7 +76,10 @@ def eventful(run: Path) -> None:
         boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
         operator.state = lambda: boss.state
         settings = authored("implementer", max_candidates=24)
-        first = first_event(settings, target, blobs, secret_seed=SECRET, versions={"python": "3"})
+        first = first_event(
+            settings, target, blobs, secret_seed=SECRET, versions={"python": "3"},
+            prices=known(settings),
+        )  # fmt: skip
         boss.start(first)
 
         def is_measuring() -> bool:
