@@ -178,7 +178,7 @@ def _name(instruction: _Instruction, tensors: Mapping[int, _Tensor]) -> str:
         if number in tensors and tensors[number].name:
             return _clean(tensors[number].name)
     place = re.search(r"--> *(\S+)", instruction.description)
-    return _clean(place[1]) if place else f"instruction {instruction.index}"
+    return _clean(place[1] if place else f"instruction {instruction.index}")
 
 
 def _kind(instruction: _Instruction) -> str:

@@ -58,7 +58,7 @@ class RngdCatalogue:
 def _design(task: Task, ask: Ask) -> str:
     for design in designs(task, ask.seed):
         if _move(design) not in ask.tried:
-            return f"{_claims(design)}<plan>{_plan(design)}</plan>"
+            return f"<design>{_claims(design)}<plan>{_plan(design)}</plan></design>"
     return "<nothing>every design has been tried</nothing>"
 
 

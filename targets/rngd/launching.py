@@ -14,7 +14,7 @@ from targets.rngd.serving import Server, StoppedError
 from targets.rngd.task import Parameter, Task
 
 LAUNCH_LIMIT_S: Final = 180.0
-"""On the clock: a whole feed-forward takes 8 s of processor time, and the machine may be busy."""
+"""On the clock: a whole feed-forward takes 8 s of processor time; others may have a part of it."""
 STORAGE: Final[Mapping[str, np.dtype[Any]]] = {
     "bf16": np.dtype(np.uint16),
     "f32": np.dtype(np.float32),

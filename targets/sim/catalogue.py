@@ -87,7 +87,7 @@ class SimCatalogue:
             if _design_move(design) not in ask.tried:
                 plan = f"{design.name}\n{design.idea}"
                 claims = _claims(design.idea, None, _design_move(design))
-                return f"{claims}<plan>{plan}</plan>"
+                return f"<design>{claims}<plan>{plan}</plan></design>"
         return "<nothing>every design has been tried</nothing>"
 
     def _implement(self, ask: Ask) -> str:
