@@ -14,7 +14,7 @@ from decisions.policy import FORMER
 from events.errors import FoldError, LogError
 from events.log import read
 from events.pruned import KnownBlobs
-from events.vocabulary import Decision, Mark, Order, Record, Reply, Request
+from events.vocabulary import Decision, Mark, Order, Record, Reply, Request, RoleReplied
 from tests.support.eventful import eventful
 
 KINDS = [
@@ -85,13 +85,14 @@ class Run(NamedTuple):
 
 
 def _chosen(records: list[Record]) -> set[int]:
-    """The first, the middle and the last record of each kind."""
+    """The first, the middle and the last record of each kind, and a reply that was paid for."""
     chosen: set[int] = set()
     for kind in KINDS:
         seqs = [r.seq for r in records if r.event.kind == kind]
         assert seqs, f"the run has no {kind}"
         chosen |= {seqs[0], seqs[len(seqs) // 2], seqs[-1]}
-    return chosen
+    paid = (r.seq for r in records if isinstance(r.event, RoleReplied) and r.event.spent.tokens)
+    return chosen | {next(paid)}
 
 
 @pytest.fixture(scope="module")
