@@ -35,7 +35,7 @@ READ = "what an instrument read, once; `audit --rebuild` reads it again of what 
 SETTING = "what the operator asked for; no decision of this run came near it"
 WORDS = "said of an event that cannot happen again"
 IDLE = "versions of rules that decided nothing in this stretch of the log"
-COUNTED = "what a model's provider has counted; nobody else did"
+COUNTED = "calls that were repeated, as their provider has counted them; nobody else did"
 JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     "run_started": {
         **dict.fromkeys((f"campaign.{setting}" for setting in UNTOUCHED), SETTING),
@@ -53,7 +53,7 @@ JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     ),
     "log_repaired": {"offset": "a place in a file that has been written over"},
     "blobs_pruned": {"n_bytes": "the size of files that are gone"},
-    "role_replied": {"wall_s": READ},
+    "role_replied": {"wall_s": READ, "spent.model_calls": COUNTED},
     "turn_failed": {"spent.model_calls": COUNTED},
     "candidate_examined": {
         "fixtures[].fixture": READ,
