@@ -32,6 +32,10 @@ BlobKind = Literal[
 Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "final"]
 Resource = Literal["wall_s", "device_s", "model_calls", "tokens", "cost_usd"]
 """What a budget limits."""
+Comparison = Literal[
+    "above", "below", "other_than", "no_multiple_of", "no_divisor_of", "no_power_of_two"
+]  # fmt: skip
+"""What a number must be, to a limit, to break a rule; the last one needs no limit."""
 OrderId = Annotated[str, Field(pattern=r"^[0-9]{20}-[0-9a-f]{8}$")]
 """Name of an order, drawn by who gave it: one that comes twice is obeyed once."""
 Words = Annotated[str, Field(min_length=1, max_length=400)]
@@ -623,6 +627,33 @@ class LearningRequested(Value):
     """Rules: whether that text alone makes any source illegal."""
     known_good: tuple[Sha, ...] = ()
     """Rules: sources known to build, which no rule may refuse."""
+
+
+class Condition(Value):
+    """Tokens of a source, one behind the other, that may be a number out of its limit."""
+
+    tokens: Annotated[tuple[str, ...], Field(min_length=1)]
+    """``<word>`` and ``<number>`` stand for any, ``<n>`` for the number that is compared."""
+    comparison: Comparison | None = None
+    """What ``<n>`` must be for the condition to be met."""
+    limit: float = 0.0
+
+
+class Predicate(Value):
+    """What no source may hold, in its target's normal form: it breaks a rule on any of these."""
+
+    conditions: Annotated[tuple[Condition, ...], Field(min_length=1)]
+
+
+class Trial(Value):
+    """A source on which a predicate and the toolchain were both asked."""
+
+    source: Sha
+    """Its normal form, a blob."""
+    breaks: bool
+    """Whether the predicate is met."""
+    is_refused: bool
+    """Whether its build fails with the rule's signature."""
 
 
 class FactLearned(Value):

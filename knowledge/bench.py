@@ -1,0 +1,44 @@
+"""Experiments of the keeper: a variant of a failed source is built, and fails alike or does not."""
+
+from collections.abc import Callable
+
+from targets.protocol import BuildFailed, Built
+
+Build = Callable[[str], Built | BuildFailed]
+
+
+class Bench:
+    """Builds sources, so many different ones at most, each of them once.
+
+    Args:
+        build: one source of the kernel in question.
+        signature: of the failure that is looked into.
+        n_builds: how many may be built.
+    """
+
+    def __init__(self, build: Build, signature: str, n_builds: int) -> None:
+        self._build, self.signature, self._left = build, signature, n_builds
+        self._known: dict[str, BuildFailed | None] = {}
+
+    def allow(self, n_builds: int) -> None:
+        """So many builds are left from here on."""
+        self._left = n_builds
+
+    def failure(self, source: str) -> BuildFailed | None:
+        """How a source fails; None if it builds, or nothing more may be built."""
+        if source not in self._known and self._left > 0:
+            self._left -= 1
+            built = self._build(source)
+            self._known[source] = built if isinstance(built, BuildFailed) else None
+        return self._known.get(source)
+
+    def alike(self, source: str) -> bool | None:
+        """Whether a source fails with the signature; None if nothing more may be built."""
+        failed = self.failure(source)
+        if source not in self._known:
+            return None
+        return failed is not None and failed.signature == self.signature
+
+    def fails(self, source: str) -> bool:
+        """The same, for who takes no answer for a no."""
+        return self.alike(source) is True
