@@ -1,82 +1,153 @@
-"""The knowledge keeper: evidence comes in, a fact with its claim goes out."""
+"""The knowledge keeper: evidence comes in, a fact with its claim goes out; probes are run."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import assert_never
 
 from actors.messages import Answer, Command
-from decisions.claims import bound_claim, bound_figures, noise_claim, rule_claim, toolchain_digest
-from events.vocabulary import FactLearned, LearningRequested, Sha
-from knowledge.rules import learn
-from targets.protocol import Target
+from actors.screening import reports, sha256
+from decisions.claims import (
+    bound_claim,
+    bound_figures,
+    noise_claim,
+    rule_claim,
+    toolchain_digest,
+)
+from events.predicates import breaks, words
+from events.vocabulary import (
+    FactChecked,
+    FactCheckRequested,
+    FactLearned,
+    LearningRequested,
+    Probe,
+    Sha,
+    Trial,
+)
+from knowledge.rules import Tried, learn
+from targets.protocol import BuildFailed, FixtureResult, Target
 
 
 class KeeperActor:
-    """Words what the evidence says and derives legality rules; it keeps nothing itself.
+    """Words what the evidence says, derives legality rules, runs probes; it keeps nothing itself.
 
     Args:
-        target: whose normal form and fingerprint it uses.
+        target: what the facts are about.
+        clock: monotonic seconds.
     """
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, clock: Callable[[], float]) -> None:
+        self._target, self._clock = target, clock
 
     def handle(self, command: Command) -> Answer:
-        """Answer `FactLearned`.
+        """Answer `FactLearned` or `FactChecked`.
 
         Raises:
-            ValueError: the command does not ask to learn, or its bound has no figures.
+            ValueError: the command asks for neither, or its bound has no figures.
             KeyError: a figure or a blob that the topic needs is missing.
             TargetError: the target cannot be used here.
         """
-        request = command.request
-        if not isinstance(request, LearningRequested):
-            raise ValueError(f"the knowledge keeper learns, it does not take {request.kind}")
+        match command.request:
+            case LearningRequested() as request:
+                return self._learn(request, command)
+            case FactCheckRequested() as request:
+                return self._check(request, command)
+            case request:
+                raise ValueError(f"the knowledge keeper does not take {request.kind}")
+
+    def _learn(self, request: LearningRequested, command: Command) -> Answer:
         match request.topic:
             case "bound":
                 figures = bound_figures(request.figures)
-                fact = self._measured(request, figures, bound_claim(figures))
+                return self._measured(request, figures, bound_claim(figures))
             case "noise":
-                fact = self._measured(request, request.figures, noise_claim(request.figures))
+                return self._measured(request, request.figures, noise_claim(request.figures))
             case "rule":
-                fact = self._rule(request, command)
+                return self._rule(request, command)
             case _:
                 assert_never(request.topic)
-        return Answer(fact)
+
+    def _check(self, request: FactCheckRequested, command: Command) -> Answer:
+        """Build a probe, and run it on fixtures if there are seeds for them."""
+        began = self._clock()
+        probe = request.probe
+        source = command.blobs[probe.source].decode("utf-8", "replace")
+        built = self._target.build(probe.kernel, source)
+        signature, diagnostics = "", None
+        results: tuple[FixtureResult, ...] = ()
+        if isinstance(built, BuildFailed):
+            signature, diagnostics = built.signature, built.diagnostics.encode()
+        elif request.fixture_seeds:
+            results = self._target.check(probe.kernel, built.artifact, request.fixture_seeds)
+        event = FactChecked(
+            fact=request.fact,
+            built=not isinstance(built, BuildFailed),
+            signature=signature,
+            diagnostics=sha256(diagnostics) if diagnostics is not None else None,
+            fixtures=reports(results),
+            wall_s=self._clock() - began,
+            toolchain=self._toolchain(),
+        )
+        return Answer(event, (diagnostics,) if diagnostics is not None else ())
 
     def _measured(
         self, request: LearningRequested, figures: dict[str, float], claim: str
-    ) -> FactLearned:
-        return FactLearned(
+    ) -> Answer:
+        event = FactLearned(
             kernel=request.kernel,
             topic=request.topic,
             claim=claim,
             value=figures,
             toolchain=self._toolchain(),
         )
+        return Answer(event)
 
-    def _rule(self, request: LearningRequested, command: Command) -> FactLearned:
+    def _rule(self, request: LearningRequested, command: Command) -> Answer:
+        """Look for a predicate by experiments; its trials go into the record."""
+
         def text(sha: Sha | None) -> str:
             return "" if sha is None else command.blobs[sha].decode("utf-8", "replace")
 
-        normalize = self._target.normalize
-        known_good = [normalize(text(good)) for good in request.known_good]
-        snippet = normalize(request.snippet)
+        def tried(trial: Tried) -> tuple[Trial, bytes]:
+            normal = self._target.normalize(trial.source)
+            met = derived.predicate is not None and breaks(derived.predicate, words(normal))
+            data = normal.encode()
+            return Trial(source=sha256(data), breaks=met, is_refused=trial.is_refused), data
+
         derived = learn(
-            snippet, normalize(text(request.source)), known_good, certain=request.certain
+            request.signature,
+            [text(sha) for sha in (request.source, *request.known_bad)],
+            [text(sha) for sha in request.known_good],
+            partial(self._refusal, request.kernel),
+            self._target.normalize,
         )
-        return FactLearned(
+        trials = dict(map(tried, derived.trials))
+        small = derived.reproducer.encode()
+        probe = Probe(
+            kernel=request.kernel,
+            source=sha256(small),
+            predicts="refused",
+            signature=request.signature,
+        )
+        event = FactLearned(
             kernel=request.kernel,
             topic="rule",
             claim=rule_claim(
-                derived.snippet,
+                derived.predicate,
                 derived.doubt,
-                snippet,
                 request.signature,
                 text(request.diagnostics),
             ),
             signature=request.signature,
-            snippet=derived.snippet,
+            predicate=derived.predicate,
+            trials=tuple(trials),
+            probe=probe if small else None,
             toolchain=self._toolchain(),
         )
+        return Answer(event, tuple(dict.fromkeys((*trials.values(), *((small,) if small else ())))))
+
+    def _refusal(self, kernel: str, source: str) -> BuildFailed | None:
+        built = self._target.build(kernel, source)
+        return built if isinstance(built, BuildFailed) else None
 
     def _toolchain(self) -> str:
         return toolchain_digest(self._target.fingerprint())

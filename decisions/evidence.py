@@ -3,7 +3,7 @@
 Like the rules of `decisions.plan` they have versions, which a run records.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from typing import NamedTuple, get_args
 
@@ -11,6 +11,7 @@ from decisions import claims, replies, samples
 from decisions.examination import contradictions
 from decisions.orders import refusal
 from events.campaign import Model
+from events.predicates import breaks, words
 from events.projections.state import State
 from events.vocabulary import (
     Analysis,
@@ -20,6 +21,8 @@ from events.vocabulary import (
     Complaint,
     Draft,
     EditsReapplied,
+    FactChecked,
+    FactCheckRequested,
     FactLearned,
     LearningRequested,
     MeasurementRequested,
@@ -27,6 +30,8 @@ from events.vocabulary import (
     Order,
     Outcome,
     PairsMeasured,
+    Predicate,
+    Probe,
     RebaseRequested,
     Request,
     Review,
@@ -34,6 +39,7 @@ from events.vocabulary import (
     ScreeningRequested,
     Sha,
     Spend,
+    Trial,
     TurnAssigned,
     TurnFailed,
 )
@@ -188,7 +194,9 @@ def _bounds(event: BoundMeasured, request: MeasurementRequested, blob: ReadBlob)
 def _examination(evidence: Evidence) -> Iterator[str]:
     match evidence.event, evidence.request:
         case CandidateExamined() as event, ScreeningRequested() as request:
-            yield from contradictions(event, request, evidence.state.knowledge.facts)
+            facts = evidence.state.knowledge.facts
+            rules = {n: fact for n, fact in facts.items() if isinstance(fact, FactLearned)}
+            yield from contradictions(event, request, rules)
         case _:
             pass
 
@@ -197,6 +205,8 @@ def _facts(evidence: Evidence) -> Iterator[str]:
     match evidence.event, evidence.request:
         case FactLearned() as event, LearningRequested() as request:
             yield from _fact(event, request, evidence)
+        case FactChecked() as event, FactCheckRequested() as request:
+            yield from _probe(event, request)
         case _:
             pass
 
@@ -205,10 +215,18 @@ def _fact(event: FactLearned, request: LearningRequested, evidence: Evidence) ->
     if (event.kernel, event.topic) != (request.kernel, request.topic):
         yield f"nobody asked for {event.topic} of {event.kernel}"
     elif request.topic == "rule":
-        if not _is_rule(event, request, evidence.text(request.diagnostics)):
-            yield "the failed build does not say what was learned from it"
+        yield from _rule(event, request, evidence)
     elif not _is_figure(event, request):
         yield "the figures do not say what was learned from them"
+
+
+def _probe(event: FactChecked, request: FactCheckRequested) -> Iterator[str]:
+    if (event.diagnostics is None, not event.signature) != (event.built, event.built):
+        yield "a diagnostic without a failed build, or a failed build without one"
+    if len(event.fixtures) > (len(request.fixture_seeds) if event.built else 0):
+        yield "more fixtures ran than were asked for"
+    if event.cycles is not None and not (event.built and request.probe.predicts == "costs"):
+        yield "cycles that nobody asked for"
 
 
 def _is_figure(event: FactLearned, request: LearningRequested) -> bool:
@@ -217,19 +235,56 @@ def _is_figure(event: FactLearned, request: LearningRequested) -> bool:
         claim = claims.bound_claim(figures)
     else:
         figures, claim = request.figures, claims.noise_claim(request.figures)
-    said = (event.value, event.claim, event.signature, event.snippet)
-    return said == (figures, claim, "", "")
+    said = (event.value, event.claim, event.signature, event.probe)
+    return said == (figures, claim, "", None) and not (event.predicate or event.trials)
 
 
-def _is_rule(event: FactLearned, request: LearningRequested, diagnostics: str) -> bool:
-    """Whether a rule's fact is worded from its request, as far as no normal form is needed."""
+def _rule(event: FactLearned, request: LearningRequested, evidence: Evidence) -> Iterator[str]:
     if event.signature != request.signature or event.value:
-        return False
-    if event.snippet:
-        claim = claims.rule_claim(event.snippet, "", "", event.signature, diagnostics)
-        return request.certain and event.claim == claim
-    said = claims.refusal(event.signature, diagnostics)
-    return event.claim.startswith("A build failed") and f" with: {said} (no rule: " in event.claim
+        yield "the rule is about another failure"
+    said = claims.rule_claim(
+        event.predicate, "", event.signature, evidence.text(request.diagnostics)
+    )
+    if not event.claim.startswith(said.removesuffix(")")) or (
+        event.predicate and event.claim != said
+    ):
+        yield "the failed build does not say what was learned from it"
+    if event.probe is not None:
+        yield from _reproducer(event.probe, request, evidence)
+    if (event.predicate is None) != (not event.trials):
+        yield "a predicate without trials, or trials of none"
+    if event.predicate is not None:
+        yield from _trials(event.predicate, event.trials, evidence)
+        yield from _untried(event.trials, request, evidence.state)
+
+
+def _reproducer(probe: Probe, request: LearningRequested, evidence: Evidence) -> Iterator[str]:
+    """The small source that is refused is what is left of the one that was."""
+    own = (probe.kernel, probe.predicts, probe.signature, probe.low, probe.high)
+    if own != (request.kernel, "refused", request.signature, None, None):
+        yield "the reproducer is to do something else"
+    lines = iter(evidence.text(request.source).splitlines())
+    if not all(line in lines for line in evidence.text(probe.source).splitlines()):
+        yield "the reproducer is no part of the source"
+
+
+def _trials(predicate: Predicate, trials: Iterable[Trial], evidence: Evidence) -> Iterator[str]:
+    for trial in trials:
+        if breaks(predicate, words(evidence.text(trial.source))) != trial.breaks:
+            yield f"the predicate says something else of {trial.source}"
+
+
+def _untried(trials: Iterable[Trial], request: LearningRequested, state: State) -> Iterator[str]:
+    """All sources that were known to be refused or to build must have been tried."""
+    said = {trial.source: trial.is_refused for trial in trials}
+    nodes = (state.tree.nodes[c] for c in state.tree.branches[request.kernel].nodes)
+    normal = {node.source: node.normalized for node in nodes}
+    bad = {normal.get(sha or "") for sha in (request.source, *request.known_bad)}
+    good = {normal.get(sha) for sha in request.known_good}
+    if any(said.get(sha or "") is not True for sha in bad):
+        yield "a source that failed alike was not tried"
+    if any(said.get(sha or "") is not False for sha in good):
+        yield "a source known to build was not tried"
 
 
 def _orders(evidence: Evidence) -> Iterator[str]:
@@ -242,6 +297,6 @@ READINGS = (
     Reading("replies", 1, ("role_replied", "turn_failed", "edits_reapplied"), _replies),
     Reading("samples", 1, ("pairs_measured", "bound_measured"), _samples),
     Reading("examination", 1, ("candidate_examined",), _examination),
-    Reading("facts", 1, ("fact_learned",), _facts),
+    Reading("facts", 1, ("fact_learned", "fact_checked"), _facts),
     Reading("orders", 1, ORDER_KINDS, _orders),
 )

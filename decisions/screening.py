@@ -15,6 +15,9 @@ from events.vocabulary import (
     Stage,
 )
 
+ONE_IN = 16
+"""Share of candidates that are built even if they break a rule."""
+
 
 def request(state: State) -> Due | None:
     """Send the oldest proposed candidate to the pool, two per worker at most at a time.
@@ -24,7 +27,7 @@ def request(state: State) -> Due | None:
     n_busy = sum(isinstance(r, ScreeningRequested) for r in state.pending.values())
     if state.closed or n_busy >= 2 * state.begun.campaign.screening.workers:
         return None
-    if state.begun.shares_host and device.is_wanted(state):
+    if device.must_be_quiet(state):
         return None
     for candidate in state.tree.proposed:
         node = state.tree.nodes[candidate]
@@ -39,14 +42,25 @@ def _request(state: State, node: Node) -> ScreeningRequested:
         source=node.source,
         twin=twin(state, node),
         fixture_seeds=fixture_seeds(state),
+        builds_anyway=builds_anyway(state, node),
     )
+
+
+def builds_anyway(state: State, node: Node) -> bool:
+    """Whether a candidate is built even if it breaks a rule: one in `ONE_IN`, nobody knows which.
+
+    The target's own sources always are: a rule that refuses one of them is wrong.
+    """
+    label = ("builds anyway", node.candidate)
+    return not node.is_search or secret_int(state.begun.secret_seed, *label) % ONE_IN == 0
 
 
 def twin(state: State, node: Node) -> int | None:
     """The earlier candidate with the same source whose verdict, or trial, still stands.
 
     A shelved candidate's does not, once its premise is gone: it was set aside before it was
-    measured, or against a best version that has been replaced.
+    measured, or against a best version that has been replaced. One that only rules refused which
+    are no longer in force was never built.
     """
     branch = state.tree.branches[node.kernel]
     for candidate in branch.by_normalized[node.normalized]:
@@ -57,17 +71,16 @@ def twin(state: State, node: Node) -> int | None:
             not earlier.n_pairs or earlier.opponent != branch.incumbent
         ):
             continue
+        in_force = [n for n in earlier.breaks if state.knowledge.states[n] == "confirmed"]
+        if earlier.status is Status.REFUSED and earlier.breaks and not in_force:
+            continue
         return candidate
     return None
 
 
 def rules(state: State, candidate: CandidateId) -> dict[int, FactLearned]:
-    """The legality rules that can refuse a candidate before it is built, by number of the fact."""
-    node = state.tree.nodes[candidate]
-    if not node.is_search:
-        return {}
-    facts = state.knowledge.of(node.kernel)
-    return {n: fact for n, fact in facts.items() if fact.topic == "rule" and fact.snippet}
+    """The legality rules that a candidate is held against, by number of the fact."""
+    return state.knowledge.rules(state.tree.nodes[candidate].kernel)
 
 
 def fixture_seeds(state: State) -> tuple[int, ...]:

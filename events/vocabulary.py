@@ -26,7 +26,7 @@ Task = Literal["design", "implement", "analyse", "step", "review"]
 Stage = Literal["duplicate", "rule", "build", "correctness"]
 BlobKind = Literal[
     "source", "prompt", "reply", "template", "plan", "artifact", "diagnostics", "samples",
-    "torn_tail", "pruned_list",
+    "passage", "torn_tail", "pruned_list",
 ]  # fmt: skip
 """What a blob is to the event that names it first."""
 Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "final"]
@@ -36,6 +36,12 @@ Comparison = Literal[
     "above", "below", "other_than", "no_multiple_of", "no_divisor_of", "no_power_of_two"
 ]  # fmt: skip
 """What a number must be, to a limit, to break a rule; the last one needs no limit."""
+Topic = Literal["bound", "noise", "rule", "document", "microbenchmark"]
+"""What a fact is about; each topic has its own way of being checked."""
+FactState = Literal["proposed", "confirmed", "refuted", "stale"]
+"""What is believed of a fact; stale: it was checked under another toolchain."""
+Prediction = Literal["builds", "refused", "computes", "costs"]
+"""What a probe is expected to do: build, be refused, be correct, take so many static cycles."""
 OrderId = Annotated[str, Field(pattern=r"^[0-9]{20}-[0-9a-f]{8}$")]
 """Name of an order, drawn by who gave it: one that comes twice is obeyed once."""
 Words = Annotated[str, Field(min_length=1, max_length=400)]
@@ -374,6 +380,9 @@ class ScreeningRequested(Value):
     twin: CandidateId | None
     """An earlier candidate with the same normalized source."""
     fixture_seeds: tuple[int, ...]
+    builds_anyway: bool = False
+    """Whether it is built even if it breaks a rule: the target's own sources, and a random share
+    of all others, so that false refusals are found."""
 
 
 class StageReport(Value):
@@ -407,10 +416,8 @@ class CandidateExamined(Value):
     diagnostics: Sha | None
     signature: str | None
     """Normalized diagnostic of a failed build."""
-    snippet: str = ""
-    """Offending text of a failed build, as the target sees it."""
-    certain: bool = False
-    """Whether that text alone makes any source illegal."""
+    breaks: tuple[int, ...] = ()
+    """The legality rules that it breaks, by number of the fact."""
     toolchain: str
     """Digest of the fingerprint that built it."""
 
@@ -610,6 +617,21 @@ class HarnessChecked(Value):
 # ---- knowledge -----------------------------------------------------------------------------
 
 
+class Probe(Value):
+    """A program with what it should do: how a claim is checked."""
+
+    kernel: str
+    """Whose signature and fixtures it is built and checked under."""
+    source: Sha
+    predicts: Prediction
+    signature: str = ""
+    """``refused``: what the failure's signature begins with; "" for any failure."""
+    low: float | None = None
+    """``costs``: static cycles, at least."""
+    high: float | None = None
+    """``costs``: static cycles, at most."""
+
+
 class LearningRequested(Value):
     """Request: the knowledge keeper learns from the records that this one follows from."""
 
@@ -621,10 +643,8 @@ class LearningRequested(Value):
     diagnostics: Sha | None = None
     source: Sha | None = None
     signature: str = ""
-    snippet: str = ""
-    """Rules: what the target took for the offending text."""
-    certain: bool = False
-    """Rules: whether that text alone makes any source illegal."""
+    known_bad: tuple[Sha, ...] = ()
+    """Rules: other sources that failed alike and that no rule refuses yet."""
     known_good: tuple[Sha, ...] = ()
     """Rules: sources known to build, which no rule may refuse."""
 
@@ -661,15 +681,74 @@ class FactLearned(Value):
 
     kind: Literal["fact_learned"] = "fact_learned"
     kernel: str
-    topic: Literal["bound", "noise", "rule"]
+    topic: Topic
     claim: str
     """One sentence, as prompts show it."""
     value: dict[str, float] = {}
     signature: str = ""
     """Rules: normalized diagnostic."""
-    snippet: str = ""
-    """Rules: smallest offending text seen; a source that contains it breaks the rule."""
+    predicate: Predicate | None = None
+    """Rules: what no source may hold; None if nothing was found that tells refused sources from
+    others."""
+    trials: tuple[Trial, ...] = ()
+    """Rules: what the predicate was held against, before it may refuse anything."""
+    probe: Probe | None = None
+    """Rules: the smallest source found that is refused alike, to ask another toolchain; None if
+    the failure did not come again."""
     toolchain: str
+
+
+class FactProposed(Value):
+    """Decision: a claim that somebody makes; it gets the next number of a fact."""
+
+    kind: Literal["fact_proposed"] = "fact_proposed"
+    topic: Topic
+    kernel: str
+    """"" for the whole target."""
+    claim: str
+    """One sentence, as prompts show it."""
+    passage: Sha | None = None
+    """Documents: the text that it rests on."""
+    probe: Probe | None = None
+    """None: nobody knows how to check it."""
+    author: str
+    """As of a candidate."""
+
+
+class FactCheckRequested(Value):
+    """Request: the knowledge keeper runs a fact's probe."""
+
+    kind: Literal["fact_check_requested"] = "fact_check_requested"
+    fact: int
+    probe: Probe
+    fixture_seeds: tuple[int, ...]
+    reasons: str
+
+
+class FactChecked(Value):
+    """Reply: what a probe did."""
+
+    kind: Literal["fact_checked"] = "fact_checked"
+    fact: int
+    built: bool
+    signature: str = ""
+    """Normalized diagnostic of a failed build."""
+    diagnostics: Sha | None = None
+    fixtures: tuple[FixtureReport, ...] = ()
+    """What a probe that is to compute gave on each."""
+    cycles: int | None = None
+    """Static cycles of a probe that is to cost; None where the target has no cost model."""
+    wall_s: float
+    toolchain: str
+
+
+class FactJudged(Value):
+    """Decision: what is believed of a fact from here on."""
+
+    kind: Literal["fact_judged"] = "fact_judged"
+    fact: int
+    state: FactState
+    reason: str
 
 
 # ---- run -----------------------------------------------------------------------------------
@@ -712,7 +791,12 @@ class RunFinished(Value):
 
 
 Request = (
-    TurnAssigned | RebaseRequested | ScreeningRequested | MeasurementRequested | LearningRequested
+    TurnAssigned
+    | RebaseRequested
+    | ScreeningRequested
+    | MeasurementRequested
+    | LearningRequested
+    | FactCheckRequested
 )
 Reply = (
     RoleReplied
@@ -723,6 +807,7 @@ Reply = (
     | BoundMeasured
     | JobFailed
     | FactLearned
+    | FactChecked
     | RequestLost
 )
 Decision = (
@@ -735,6 +820,8 @@ Decision = (
     | CandidateShelved
     | CandidateWithdrawn
     | HarnessChecked
+    | FactProposed
+    | FactJudged
     | StateDigested
     | KernelFinished
     | SearchClosed

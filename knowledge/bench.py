@@ -1,10 +1,35 @@
 """Experiments of the keeper: a variant of a failed source is built, and fails alike or does not."""
 
 from collections.abc import Callable
+from typing import Protocol
 
-from targets.protocol import BuildFailed, Built
 
-Build = Callable[[str], Built | BuildFailed]
+class Refusal(Protocol):
+    """What a target says of a source that does not build; see `targets.protocol.BuildFailed`."""
+
+    @property
+    def diagnostics(self) -> str:
+        """As printed."""
+        ...
+
+    @property
+    def signature(self) -> str:
+        """Stable class of the first error."""
+        ...
+
+    @property
+    def snippet(self) -> str:
+        """Offending text."""
+        ...
+
+    @property
+    def certain(self) -> bool:
+        """Whether the snippet alone makes any source illegal."""
+        ...
+
+
+Build = Callable[[str], Refusal | None]
+"""Builds a source of the kernel in question; None if it builds."""
 
 
 class Bench:
@@ -18,18 +43,17 @@ class Bench:
 
     def __init__(self, build: Build, signature: str, n_builds: int) -> None:
         self._build, self.signature, self._left = build, signature, n_builds
-        self._known: dict[str, BuildFailed | None] = {}
+        self._known: dict[str, Refusal | None] = {}
 
     def allow(self, n_builds: int) -> None:
         """So many builds are left from here on."""
         self._left = n_builds
 
-    def failure(self, source: str) -> BuildFailed | None:
+    def failure(self, source: str) -> Refusal | None:
         """How a source fails; None if it builds, or nothing more may be built."""
         if source not in self._known and self._left > 0:
             self._left -= 1
-            built = self._build(source)
-            self._known[source] = built if isinstance(built, BuildFailed) else None
+            self._known[source] = self._build(source)
         return self._known.get(source)
 
     def alike(self, source: str) -> bool | None:

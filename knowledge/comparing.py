@@ -36,9 +36,7 @@ def error_line(diagnostics: str) -> str:
     return _PLACE.sub("", next(errors, lines[0] if lines else ""))
 
 
-def find_limit(
-    value: int, message: str, is_refused: Callable[[int], bool | None]
-) -> Limit | None:
+def find_limit(value: int, message: str, is_refused: Callable[[int], bool | None]) -> Limit | None:
     """Find the comparison that holds for a refused number and for those around its limit.
 
     Args:

@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Final
 
 from events.predicates import LIMITED, NUMBER, WORD, Token, number, occurrences, tokens, words
 from events.vocabulary import Condition
-from knowledge.bench import Bench
+from knowledge.bench import Bench, Refusal
 from knowledge.comparing import Limit, error_line, find_limit
-from targets.protocol import BuildFailed
 
 MAX_TOKENS: Final = 40
 """A longer text is no rule: it is one source's own."""
@@ -48,7 +47,7 @@ class Generalization:
     """
 
     def __init__(
-        self, source: str, failed: BuildFailed, good: Sequence[Sequence[str]], bench: Bench
+        self, source: str, failed: Refusal, good: Sequence[Sequence[str]], bench: Bench
     ) -> None:
         self._source, self._failed, self._good, self._bench = source, failed, good, bench
         self._tokens = tokens(source)
@@ -100,9 +99,7 @@ class Generalization:
         mentioned = set(words(self._message))
         after = [i for i in range(end, last) if self._tokens[i].text in mentioned]
         before = [
-            i
-            for i in range(first, begin)
-            if self._tokens[i].text in mentioned or self._matters(i)
+            i for i in range(first, begin) if self._tokens[i].text in mentioned or self._matters(i)
         ]
         return min((begin, *before)), max((end, *(i + 1 for i in after)))
 
@@ -256,6 +253,6 @@ def _successors(good: Sequence[Sequence[str]]) -> dict[str, Counter[str]]:
     """How often each token stands behind another one."""
     behind: dict[str, Counter[str]] = {}
     for text in good:
-        for before, after in zip(text, text[1:], strict=False):
+        for before, after in pairwise(text):
             behind.setdefault(before, Counter())[after] += 1
     return behind

@@ -1,5 +1,4 @@
-"""Legality rules: from builds that failed alike to a predicate that tells them from those that did
-not, with its trials."""
+"""Legality rules: from builds that failed alike to a predicate that tells them from others."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

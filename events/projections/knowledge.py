@@ -1,31 +1,82 @@
 """What is believed: facts with their provenance, and the evidence still to be learned from."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pydantic_core import to_json
 
-from events.vocabulary import CandidateExamined, FactLearned, LearningRequested
+from events.projections.tree import Node
+from events.vocabulary import (
+    CandidateExamined,
+    CandidateId,
+    FactChecked,
+    FactCheckRequested,
+    FactJudged,
+    FactLearned,
+    FactProposed,
+    FactState,
+    LearningRequested,
+    Sha,
+)
+
+Fact = FactLearned | FactProposed
+N_FAILURES = 8
+"""Latest sources that failed alike which a new rule must refuse."""
+
+
+@dataclass(slots=True)
+class Hits:
+    """How a rule has done since it is in force."""
+
+    n_refused: int = 0
+    """Candidates that it refused before they were built."""
+    n_built_anyway: int = 0
+    """Candidates that break it and were built to see whether it is right."""
+    n_false: int = 0
+    """Those of them that built."""
+
+
+@dataclass(slots=True)
+class Failures:
+    """Builds of one kernel that failed with one signature and got past all rules."""
+
+    n: int = 0
+    sources: dict[Sha, Sha] = field(default_factory=dict)
+    """Latest sources that no rule refuses yet, by their normal form."""
+    counterexamples: list[Sha] = field(default_factory=list)
+    """Sources that a rule about it would have refused, and that build."""
 
 
 @dataclass(slots=True)
 class Knowledge:
     """Facts by their number."""
 
-    facts: dict[int, FactLearned] = field(default_factory=dict)
+    facts: dict[int, Fact] = field(default_factory=dict)
     records: dict[int, int] = field(default_factory=dict)
     """Sequence number of the record that states a fact, by the fact's number."""
-    signatures: dict[str, None] = field(default_factory=dict)
-    """``kernel:signature:certain text`` of build failures that were learned from, or are being."""
+    states: dict[int, FactState] = field(default_factory=dict)
+    uses: dict[int, int] = field(default_factory=dict)
+    """How often a candidate cited a fact."""
+    waiting: dict[int, None] = field(default_factory=dict)
+    """Facts with a probe that is still to be run under the toolchain of now."""
+    checked: dict[int, tuple[int, FactChecked]] = field(default_factory=dict)
+    """What a probe did, with its record, until the fact is judged by it."""
+    learned: dict[int, FactLearned] = field(default_factory=dict)
+    """Rules that are still to be judged by their trials."""
+    disproved: dict[int, tuple[int, CandidateId]] = field(default_factory=dict)
+    """Rules in force that a candidate breaks and builds all the same, with the record of that."""
+    hits: dict[int, Hits] = field(default_factory=dict)
+    """What each rule did, by number of the fact."""
+    failures: dict[str, Failures] = field(default_factory=dict)
+    """Failed builds by ``kernel:signature``."""
     unread: dict[int, CandidateExamined] = field(default_factory=dict)
-    """Build failures with a new signature that nobody has learned from, by their record."""
+    """Failed builds that a rule is still to be learned from, by their record."""
     asked: dict[str, None] = field(default_factory=dict)
     """``kernel:topic`` of bound and noise facts that were asked for."""
     chain: bytes = bytes(32)
     """SHA-256 over the first `n_chained` facts."""
     n_chained: int = 0
-    n_outdated: int = 0
-    """Rules of facts up to this number are of an earlier toolchain."""
 
     def digest(self) -> bytes:
         """SHA-256 over all facts; none changes, so each is hashed once."""
@@ -36,16 +87,73 @@ class Knowledge:
         return self.chain
 
     def learn(self, event: FactLearned, seq: int) -> None:
-        """A fact gets the next number."""
-        number = len(self.facts) + 1
-        self.facts[number], self.records[number] = event, seq
+        """What was seen gets the next number; a figure holds under the toolchain that showed it."""
+        number = self._add(event, seq)
+        self.states[number] = "confirmed"
+        if event.topic == "rule":
+            self.states[number] = "proposed"
+            self.learned[number] = event
 
-    def note_failure(self, event: CandidateExamined, kernel: str, seq: int) -> None:
-        """The build of a candidate of ``kernel`` failed: note how, if that is new."""
-        key = f"{kernel}:{event.signature}:{event.snippet if event.certain else ''}"
-        if key not in self.signatures:
-            self.signatures[key] = None
+    def propose(self, event: FactProposed, seq: int) -> None:
+        """What somebody claims gets the next number."""
+        number = self._add(event, seq)
+        self.states[number] = "proposed"
+        if event.probe is not None:
+            self.waiting[number] = None
+
+    def request_check(self, event: FactCheckRequested) -> None:
+        """A fact's probe is being run."""
+        self.waiting.pop(event.fact, None)
+
+    def check(self, event: FactChecked, seq: int) -> None:
+        """A fact's probe was run."""
+        self.checked[event.fact] = (seq, event)
+
+    def judge(self, event: FactJudged) -> None:
+        """A fact is believed, or not."""
+        for waiting in (self.checked, self.learned, self.disproved):
+            waiting.pop(event.fact, None)
+        self.states[event.fact] = event.state
+        fact = self.facts[event.fact]
+        if isinstance(fact, FactLearned) and event.state == "confirmed" and fact.predicate:
+            failures = self.failures.get(_sort(fact.kernel, fact.signature), Failures())
+            for trial in fact.trials:
+                failures.sources.pop(trial.source, None)
+
+    def cite(self, cites: Iterable[str]) -> None:
+        """A candidate rests on facts; what agents make up is no fact."""
+        for name in cites:
+            number = int(name[1:]) if name[:1] == "f" and name[1:].isdecimal() else 0
+            if number in self.facts:
+                self.uses[number] = self.uses.get(number, 0) + 1
+
+    def note_failure(self, event: CandidateExamined, node: Node, seq: int) -> None:
+        """The build of a candidate failed: a rule is due after the 1st, 2nd, 4th, 8th... time."""
+        failures = self.failures.setdefault(_sort(node.kernel, event.signature), Failures())
+        failures.n += 1
+        failures.sources.pop(node.normalized, None)
+        failures.sources[node.normalized] = node.source
+        if len(failures.sources) > N_FAILURES:
+            del failures.sources[next(iter(failures.sources))]
+        if failures.n.bit_count() == 1:
             self.unread[seq] = event
+
+    def note_breaks(self, event: CandidateExamined, node: Node, seq: int) -> None:
+        """A candidate breaks rules: it was refused for that, or built to see whether they hold."""
+        was_built = any(report.stage == "build" for report in event.stages)
+        for number in event.breaks:
+            hits, fact = self.hits.setdefault(number, Hits()), self.facts[number]
+            hits.n_refused += not was_built
+            hits.n_built_anyway += was_built
+            hits.n_false += event.artifact is not None
+            if event.artifact is not None and isinstance(fact, FactLearned):
+                self.disproved[number] = (seq, event.candidate)
+                sort = _sort(fact.kernel, fact.signature)
+                self.failures.setdefault(sort, Failures()).counterexamples.append(node.source)
+
+    def failures_like(self, kernel: str, signature: str | None) -> Failures:
+        """The failed builds of a kernel with one signature."""
+        return self.failures.get(_sort(kernel, signature), Failures())
 
     def ask(self, event: LearningRequested, because: tuple[int, ...]) -> None:
         """The keeper is asked to learn from the records ``because``."""
@@ -53,16 +161,36 @@ class Knowledge:
         for seq in because:
             self.unread.pop(seq, None)
 
-    def of(self, kernel: str) -> dict[int, FactLearned]:
-        """The facts about one kernel, without rules of an earlier toolchain."""
+    def of(self, kernel: str) -> dict[int, Fact]:
+        """The facts about one kernel or the whole target."""
+        return {n: fact for n, fact in self.facts.items() if fact.kernel in (kernel, "")}
+
+    def rules(self, kernel: str) -> dict[int, FactLearned]:
+        """The legality rules in force for a kernel: what refuses sources before they are built."""
         return {
             number: fact
             for number, fact in self.facts.items()
-            if fact.kernel == kernel and (fact.topic != "rule" or number > self.n_outdated)
+            if isinstance(fact, FactLearned)
+            and fact.topic == "rule"
+            and fact.kernel == kernel
+            and fact.predicate is not None
+            and self.states[number] == "confirmed"
         }
 
-    def forget_rules(self) -> None:
-        """Take in that the toolchain has changed: what the last one refused may build now."""
-        self.n_outdated = len(self.facts)
-        self.signatures.clear()
-        self.unread.clear()
+    def outdate(self) -> None:
+        """Take in that the toolchain has changed: what held under the last one may not hold now."""
+        for number, fact in self.facts.items():
+            self.states[number] = "stale"
+            if fact.probe is not None:
+                self.waiting[number] = None
+        for waiting in (self.checked, self.learned, self.disproved, self.failures, self.unread):
+            waiting.clear()
+
+    def _add(self, fact: Fact, seq: int) -> int:
+        number = len(self.facts) + 1
+        self.facts[number], self.records[number] = fact, seq
+        return number
+
+
+def _sort(kernel: str, signature: str | None) -> str:
+    return f"{kernel}:{signature}"

@@ -75,6 +75,8 @@ class Node:
     """Steps that may be rebased: the reply that holds the edits."""
     status: Status = Status.PROPOSED
     artifact: Sha | None = None
+    breaks: tuple[int, ...] = ()
+    """Legality rules that it breaks, by number of the fact."""
     toolchain: str = ""
     """Digest of the fingerprint that screened it."""
     examined: CandidateExamined | None = None
@@ -247,7 +249,7 @@ class DesignTree:
         candidate = event.candidate
         node = self._changing(candidate)
         node.status, node.examined, node.artifact = Status.EXAMINED, event, event.artifact
-        node.toolchain, node.evidence = event.toolchain, (seq,)
+        node.toolchain, node.evidence, node.breaks = event.toolchain, (seq,), event.breaks
         self.examined[candidate] = None
         return node
 
