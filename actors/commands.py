@@ -39,5 +39,5 @@ def _named(request: Request, told: Brief | None) -> tuple[Sha, ...]:
         case FactCheckRequested(probe=probe):
             return (probe.source,)
         case LearningRequested(diagnostics=diagnostics, source=source) as asked:
-            known = (*asked.known_bad, *asked.known_good)
+            known = (*asked.known_bad, *asked.known_good, *asked.elsewhere)
             return tuple(sha for sha in (diagnostics, source, *known) if sha)

@@ -23,7 +23,7 @@ from events.vocabulary import (
     Sha,
     Trial,
 )
-from knowledge.rules import Tried, learn
+from knowledge.rules import Failing, Tried, learn
 from targets.protocol import BuildFailed, FixtureResult, Target
 
 
@@ -113,10 +113,14 @@ class KeeperActor:
             data = normal.encode()
             return Trial(source=sha256(data), breaks=met, is_refused=trial.is_refused), data
 
-        derived = learn(
+        failing = Failing(
             request.signature,
-            [text(sha) for sha in (request.source, *request.known_bad)],
-            [text(sha) for sha in request.known_good],
+            failures=[text(sha) for sha in (request.source, *request.known_bad)],
+            known_good=[text(sha) for sha in request.known_good],
+            elsewhere=[text(sha) for sha in request.elsewhere],
+        )
+        derived = learn(
+            failing,
             partial(self._refusal, request.kernel),
             self._target.normalize,
         )
@@ -129,7 +133,7 @@ class KeeperActor:
             signature=request.signature,
         )
         event = FactLearned(
-            kernel=request.kernel,
+            kernel="" if derived.is_general else request.kernel,
             topic="rule",
             claim=rule_claim(
                 derived.predicate,
@@ -140,6 +144,7 @@ class KeeperActor:
             signature=request.signature,
             predicate=derived.predicate,
             trials=tuple(trials),
+            n_builds=derived.n_builds,
             probe=probe if small else None,
             toolchain=self._toolchain(),
         )

@@ -11,7 +11,7 @@ from decisions import claims, replies, samples
 from decisions.examination import contradictions
 from decisions.orders import refusal
 from events.campaign import Model
-from events.predicates import breaks, words
+from events.predicates import PLACEHOLDERS, breaks, words
 from events.projections.state import State
 from events.vocabulary import (
     Analysis,
@@ -212,7 +212,8 @@ def _facts(evidence: Evidence) -> Iterator[str]:
 
 
 def _fact(event: FactLearned, request: LearningRequested, evidence: Evidence) -> Iterator[str]:
-    if (event.kernel, event.topic) != (request.kernel, request.topic):
+    is_wider = event.topic == "rule" and not event.kernel
+    if event.topic != request.topic or (event.kernel != request.kernel and not is_wider):
         yield f"nobody asked for {event.topic} of {event.kernel}"
     elif request.topic == "rule":
         yield from _rule(event, request, evidence)
@@ -256,6 +257,10 @@ def _rule(event: FactLearned, request: LearningRequested, evidence: Evidence) ->
     if event.predicate is not None:
         yield from _trials(event.predicate, event.trials, evidence)
         yield from _untried(event.trials, request, evidence.state)
+        if not event.kernel and not _is_everywhere(event.predicate, request, evidence):
+            yield "it is about words that not every kernel has"
+    elif not event.kernel:
+        yield "no rule holds for every kernel"
 
 
 def _reproducer(probe: Probe, request: LearningRequested, evidence: Evidence) -> Iterator[str]:
@@ -272,6 +277,12 @@ def _trials(predicate: Predicate, trials: Iterable[Trial], evidence: Evidence) -
     for trial in trials:
         if breaks(predicate, words(evidence.text(trial.source))) != trial.breaks:
             yield f"the predicate says something else of {trial.source}"
+
+
+def _is_everywhere(predicate: Predicate, request: LearningRequested, evidence: Evidence) -> bool:
+    literal = {part for c in predicate.conditions for part in c.tokens} - PLACEHOLDERS
+    others = [words(evidence.text(sha)) for sha in request.elsewhere]
+    return bool(others) and all(literal <= {*text} for text in others)
 
 
 def _untried(trials: Iterable[Trial], request: LearningRequested, state: State) -> Iterator[str]:

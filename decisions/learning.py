@@ -6,7 +6,7 @@ from itertools import islice
 from decisions import device
 from decisions.due import Due
 from events.projections.state import State
-from events.vocabulary import LearningRequested, Sha
+from events.vocabulary import LearningRequested, Request, Sha
 
 N_BUILT = 20
 """Latest sources known to build that a rule is held against."""
@@ -46,10 +46,15 @@ def _bound(state: State, kernel: str) -> Due | None:
 
 
 def _rule(state: State) -> Due | None:
-    """Ask for a rule; where its builds would disturb a measurement, the device goes first."""
+    """Ask for one rule at a time: the next one may be about more failures by then.
+
+    Where its builds would disturb a measurement, the device goes first.
+    """
     if not state.begun.campaign.knowledge.rules or state.closed or device.must_be_quiet(state):
         return None
-    for seq, failed in state.knowledge.unread.items():
+    if state.knowledge.learned or any(map(_is_of_rule, state.pending.values())):
+        return None
+    for seq, (_, failed) in state.knowledge.unread.items():
         node = state.tree.nodes[failed.candidate]
         if state.tree.branches[node.kernel].incumbent is None:
             continue
@@ -63,9 +68,18 @@ def _rule(state: State) -> Due | None:
             signature=failed.signature or "",
             known_bad=tuple(dict.fromkeys(others)),
             known_good=_built(state, node.kernel, alike.counterexamples),
+            elsewhere=_elsewhere(state, node.kernel),
         )
         return Due(request, (seq,))
     return None
+
+
+def _is_of_rule(request: Request) -> bool:
+    return isinstance(request, LearningRequested) and request.topic == "rule"
+
+
+def _elsewhere(state: State, kernel: str) -> tuple[Sha, ...]:
+    return tuple(own.baseline for name, own in state.begun.sources.items() if name != kernel)
 
 
 def _built(state: State, kernel: str, counterexamples: Sequence[Sha]) -> tuple[Sha, ...]:

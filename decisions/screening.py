@@ -71,8 +71,8 @@ def twin(state: State, node: Node) -> int | None:
             not earlier.n_pairs or earlier.opponent != branch.incumbent
         ):
             continue
-        in_force = [n for n in earlier.breaks if state.knowledge.states[n] == "confirmed"]
-        if earlier.status is Status.REFUSED and earlier.breaks and not in_force:
+        in_force = (state.knowledge.states[n] == "confirmed" for n in earlier.refused_by)
+        if earlier.refused_by and not any(in_force):
             continue
         return candidate
     return None

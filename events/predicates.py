@@ -10,6 +10,7 @@ WORD: Final = "<word>"
 NUMBER: Final = "<number>"
 LIMITED: Final = "<n>"
 """Placeholders of a pattern: any word, any number, and the number that is compared."""
+PLACEHOLDERS: Final = frozenset((WORD, NUMBER, LIMITED))
 _TOKEN: Final = re.compile(r"\d\w*(?:\.\d+)?(?:(?<=[eE])[+-]\d+)?|[^\W\d]\w*|\S")
 _COMPARED: Final[Mapping[Comparison, Callable[[float, float], bool]]] = {
     "above": lambda n, limit: n > limit,
@@ -66,7 +67,7 @@ def breaks(predicate: Predicate, text: Sequence[str]) -> bool:
 def occurrences(condition: Condition, text: Sequence[str]) -> Iterator[int]:
     """Places in ``text``, counted in tokens, where a condition is met."""
     pattern, n = condition.tokens, len(condition.tokens)
-    anchor = next((i for i, part in enumerate(pattern) if part not in (WORD, NUMBER, LIMITED)), 0)
+    anchor = next((i for i, part in enumerate(pattern) if part not in PLACEHOLDERS), 0)
     for at in range(len(text) - n + 1):
         if _fits(pattern[anchor], text[at + anchor], condition) and all(
             _fits(part, text[at + i], condition) for i, part in enumerate(pattern)

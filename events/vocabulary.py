@@ -647,6 +647,8 @@ class LearningRequested(Value):
     """Rules: other sources that failed alike and that no rule refuses yet."""
     known_good: tuple[Sha, ...] = ()
     """Rules: sources known to build, which no rule may refuse."""
+    elsewhere: tuple[Sha, ...] = ()
+    """Rules: the baselines of the other kernels, for which a rule may hold as well."""
 
 
 class Condition(Value):
@@ -692,6 +694,8 @@ class FactLearned(Value):
     others."""
     trials: tuple[Trial, ...] = ()
     """Rules: what the predicate was held against, before it may refuse anything."""
+    n_builds: int = 0
+    """Rules: experiments that it took."""
     probe: Probe | None = None
     """Rules: the smallest source found that is refused alike, to ask another toolchain; None if
     the failure did not come again."""

@@ -45,6 +45,11 @@ class Bench:
         self._build, self.signature, self._left = build, signature, n_builds
         self._known: dict[str, Refusal | None] = {}
 
+    @property
+    def n_built(self) -> int:
+        """Sources that were built."""
+        return len(self._known)
+
     def allow(self, n_builds: int) -> None:
         """So many builds are left from here on."""
         self._left = n_builds

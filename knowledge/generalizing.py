@@ -7,18 +7,27 @@ from functools import partial
 from itertools import islice, pairwise
 from typing import Final
 
-from events.predicates import LIMITED, NUMBER, WORD, Token, number, occurrences, tokens, words
+from events.predicates import (
+    LIMITED,
+    NUMBER,
+    PLACEHOLDERS,
+    WORD,
+    Token,
+    number,
+    occurrences,
+    tokens,
+    words,
+)
 from events.vocabulary import Condition
 from knowledge.bench import Bench, Refusal
 from knowledge.comparing import Limit, error_line, find_limit
 
 MAX_TOKENS: Final = 40
 """A longer text is no rule: it is one source's own."""
-N_OTHERS: Final = 4
+N_OTHERS: Final = 3
 """Other words that a word is replaced by, to see whether it matters."""
 FRESH: Final = "kw_any"
 """A name that no source has."""
-PLACEHOLDERS: Final = (WORD, NUMBER)
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,8 @@ class Found:
 
     condition: Condition
     trials: tuple[tuple[str, bool], ...]
+    has_names: bool
+    """Whether some of its words are the author's."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,8 @@ class Generalization:
             return condition
         trials = self._limit.trials if self._limit else ()
         variants = tuple((self._replaced({self._hole: str(n)}), says) for n, says in trials)
-        return Found(_trimmed(condition, self._good), variants)
+        condition = _trimmed(condition, self._good)
+        return Found(condition, variants, any(map(self._is_name, condition.tokens)))
 
     # ---- where ------------------------------------------------------------------------------
 
@@ -225,7 +237,7 @@ class Generalization:
 
 def says_nothing(condition: Condition, good: Sequence[Sequence[str]]) -> bool:
     """Whether a condition has no text of its own, or a source that builds meets it."""
-    if all(part in (*PLACEHOLDERS, LIMITED) for part in condition.tokens):
+    if PLACEHOLDERS.issuperset(condition.tokens):
         return True
     return any(any(True for _ in occurrences(condition, text)) for text in good)
 
@@ -241,7 +253,7 @@ def _trimmed(condition: Condition, good: Sequence[Sequence[str]]) -> Condition:
         for shorter in (condition.tokens[1:], condition.tokens[:-1]):
             gone = condition.tokens[0] if shorter == condition.tokens[1:] else condition.tokens[-1]
             fewer = condition.model_copy(update={"tokens": shorter})
-            if gone in PLACEHOLDERS and not says_nothing(fewer, good):
+            if gone in (WORD, NUMBER) and not says_nothing(fewer, good):
                 condition = fewer
                 break
         else:

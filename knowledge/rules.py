@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from events.predicates import breaks, words
-from events.vocabulary import Condition, Predicate
+from events.predicates import PLACEHOLDERS, breaks, words
+from events.vocabulary import Predicate
 from knowledge.bench import Bench, Build
-from knowledge.generalizing import Doubt, Generalization
+from knowledge.generalizing import Doubt, Found, Generalization
 from knowledge.shrinking import shrink
 
-N_SHRINKING: Final = 60
-N_EXPERIMENTS: Final = 60
+N_SHRINKING: Final = 30
+N_EXPERIMENTS: Final = 45
 """Builds for one failure: to find its reproducer, and to find out what of it matters."""
 MAX_CONDITIONS: Final = 3
 """Of one predicate: failures that nothing else has in common than their signature."""
@@ -36,56 +36,99 @@ class Derivation:
     """Why no source is refused on it; "" with a predicate."""
     trials: tuple[Tried, ...]
     """What the predicate was held against, and says the same of."""
+    is_general: bool
+    """Whether it is about words that every kernel has, so that it holds for each of them."""
+    n_builds: int
 
 
-def learn(
-    signature: str,
-    failures: Sequence[str],
-    known_good: Sequence[str],
-    build: Build,
-    normalize: Callable[[str], str],
-) -> Derivation:
-    """Look for a predicate that refuses all ``failures`` and none of ``known_good``.
+@dataclass(frozen=True)
+class Failing:
+    """What is learned from.
 
     Args:
         signature: of the failures.
         failures: sources that failed with it; the reproducer is of the first.
         known_good: sources that build, the baseline among them.
+        elsewhere: baselines of other kernels.
+    """
+
+    signature: str
+    failures: Sequence[str]
+    known_good: Sequence[str]
+    elsewhere: Sequence[str] = ()
+
+
+def learn(failing: Failing, build: Build, normalize: Callable[[str], str]) -> Derivation:
+    """Look for a predicate that refuses all failures and no source known to build.
+
+    Args:
+        failing: what failed, and what did not.
         build: builds a source of the kernel.
         normalize: the target's normal form of a source.
     """
-    good = [words(normalize(source)) for source in known_good]
-    conditions: list[Condition] = []
-    experiments: list[Tried] = []
-    reproducer = ""
-    for failure in failures:
-        if conditions and breaks(_any_of(conditions), words(normalize(failure))):
-            continue
-        bench = Bench(build, signature, N_SHRINKING)
-        if len(conditions) == MAX_CONDITIONS or not bench.fails(failure):
-            why = "does not fail alike again" if bench.fails(failure) is False else "differ"
-            return Derivation(reproducer, None, why, ())
-        small = shrink(failure, bench.fails)
-        reproducer = reproducer or small
+    return _Learning(failing, build, normalize).derivation()
+
+
+class _Learning:
+    def __init__(self, failing: Failing, build: Build, normalize: Callable[[str], str]) -> None:
+        self._failing, self._build, self._normalize = failing, build, normalize
+        self._good = [self._words(source) for source in failing.known_good]
+        self._found: list[Found] = []
+        self._reproducer, self._n_builds = "", 0
+
+    def derivation(self) -> Derivation:
+        """Find conditions until each failure meets one, then hold them against all sources."""
+        for failure in self._failing.failures:
+            if self._found and breaks(self._predicate(), self._words(failure)):
+                continue
+            found = self._condition(failure)
+            if isinstance(found, Doubt):
+                return self._doubtful(found.why)
+            self._found.append(found)
+        trials = (
+            *(Tried(source, is_refused=True) for source in self._failing.failures),
+            *(Tried(source, is_refused=False) for source in self._failing.known_good),
+            *(Tried(*trial) for found in self._found for trial in found.trials),
+        )
+        predicate = self._predicate()
+        wrong = sum(breaks(predicate, self._words(t.source)) != t.is_refused for t in trials)
+        if wrong:
+            return self._doubtful(f"it is wrong on {wrong} of {len(trials)} trials")
+        general = self._is_general(predicate)
+        return Derivation(self._reproducer, predicate, "", trials, general, self._n_builds)
+
+    def _condition(self, failure: str) -> Found | Doubt:
+        if len(self._found) == MAX_CONDITIONS:
+            return Doubt("the failures have nothing else in common")
+        bench = Bench(self._build, self._failing.signature, N_SHRINKING)
+        small = shrink(failure, bench.fails) if bench.fails(failure) else ""
+        self._reproducer = self._reproducer or small
         bench.allow(N_EXPERIMENTS)
-        failed = bench.failure(small)
-        assert failed is not None, "it failed alike"
-        found = Generalization(small, failed, good, bench).condition()
-        if isinstance(found, Doubt):
-            return Derivation(reproducer, None, found.why, ())
-        conditions.append(found.condition)
-        experiments += [Tried(source, is_refused) for source, is_refused in found.trials]
-    predicate = _any_of(conditions)
-    trials = (
-        *(Tried(source, is_refused=True) for source in failures),
-        *(Tried(source, is_refused=False) for source in known_good),
-        *experiments,
-    )
-    wrong = sum(breaks(predicate, words(normalize(t.source))) != t.is_refused for t in trials)
-    if wrong:
-        return Derivation(reproducer, None, f"it is wrong on {wrong} of {len(trials)} trials", ())
-    return Derivation(reproducer, predicate, "", trials)
+        failed = bench.failure(small) if small else None
+        found = (
+            Generalization(small, failed, self._good, bench).condition()
+            if failed
+            else Doubt("it does not fail alike again")
+        )
+        self._n_builds += bench.n_built
+        return found
 
+    def _is_general(self, predicate: Predicate) -> bool:
+        """Whether all its words are keywords: every other kernel has them, and breaks nothing."""
+        others = [words(source) for source in self._failing.elsewhere]
+        literal = {part for found in self._found for part in found.condition.tokens} - PLACEHOLDERS
+        return (
+            bool(others)
+            and not any(found.has_names for found in self._found)
+            and all(literal <= {*text} for text in others)
+            and not any(breaks(predicate, self._words(s)) for s in self._failing.elsewhere)
+        )
 
-def _any_of(conditions: Sequence[Condition]) -> Predicate:
-    return Predicate(conditions=tuple(conditions))
+    def _doubtful(self, why: str) -> Derivation:
+        return Derivation(self._reproducer, None, why, (), False, self._n_builds)
+
+    def _predicate(self) -> Predicate:
+        return Predicate(conditions=tuple(found.condition for found in self._found))
+
+    def _words(self, source: str) -> tuple[str, ...]:
+        return words(self._normalize(source))

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pydantic_core import to_json
 
@@ -35,6 +36,14 @@ class Hits:
     """Candidates that break it and were built to see whether it is right."""
     n_false: int = 0
     """Those of them that built."""
+
+
+class Failed(NamedTuple):
+    """A failed build."""
+
+    sort: str
+    """``kernel:signature``."""
+    evidence: CandidateExamined
 
 
 @dataclass(slots=True)
@@ -70,7 +79,7 @@ class Knowledge:
     """What each rule did, by number of the fact."""
     failures: dict[str, Failures] = field(default_factory=dict)
     """Failed builds by ``kernel:signature``."""
-    unread: dict[int, CandidateExamined] = field(default_factory=dict)
+    unread: dict[int, Failed] = field(default_factory=dict)
     """Failed builds that a rule is still to be learned from, by their record."""
     asked: dict[str, None] = field(default_factory=dict)
     """``kernel:topic`` of bound and noise facts that were asked for."""
@@ -115,10 +124,22 @@ class Knowledge:
             waiting.pop(event.fact, None)
         self.states[event.fact] = event.state
         fact = self.facts[event.fact]
-        if isinstance(fact, FactLearned) and event.state == "confirmed" and fact.predicate:
-            failures = self.failures.get(_sort(fact.kernel, fact.signature), Failures())
-            for trial in fact.trials:
-                failures.sources.pop(trial.source, None)
+        if isinstance(fact, FactLearned) and event.state == "confirmed":
+            self._cover(fact)
+
+    def _cover(self, rule: FactLearned) -> None:
+        """A rule is in force: what it was tried on is done with; what came meanwhile waits."""
+        if rule.predicate is None or rule.probe is None:
+            return
+        sort = _sort(rule.probe.kernel, rule.signature)
+        failures = self.failures.get(sort, Failures())
+        for trial in rule.trials:
+            failures.sources.pop(trial.source, None)
+        self._read(sort)
+
+    def _read(self, sort: str) -> None:
+        """Nothing more is to be learned from the failures that there are of one sort."""
+        self.unread = {seq: f for seq, f in self.unread.items() if f.sort != sort}
 
     def cite(self, cites: Iterable[str]) -> None:
         """A candidate rests on facts; what agents make up is no fact."""
@@ -136,7 +157,7 @@ class Knowledge:
         if len(failures.sources) > N_FAILURES:
             del failures.sources[next(iter(failures.sources))]
         if failures.n.bit_count() == 1:
-            self.unread[seq] = event
+            self.unread[seq] = Failed(_sort(node.kernel, event.signature), event)
 
     def note_breaks(self, event: CandidateExamined, node: Node, seq: int) -> None:
         """A candidate breaks rules: it was refused for that, or built to see whether they hold."""
@@ -148,18 +169,18 @@ class Knowledge:
             hits.n_false += event.artifact is not None
             if event.artifact is not None and isinstance(fact, FactLearned):
                 self.disproved[number] = (seq, event.candidate)
-                sort = _sort(fact.kernel, fact.signature)
+                sort = _sort(node.kernel, fact.signature)
                 self.failures.setdefault(sort, Failures()).counterexamples.append(node.source)
 
     def failures_like(self, kernel: str, signature: str | None) -> Failures:
         """The failed builds of a kernel with one signature."""
         return self.failures.get(_sort(kernel, signature), Failures())
 
-    def ask(self, event: LearningRequested, because: tuple[int, ...]) -> None:
-        """The keeper is asked to learn from the records ``because``."""
+    def ask(self, event: LearningRequested) -> None:
+        """The keeper is asked to learn, from all failures of a sort if it is about one."""
         self.asked[f"{event.kernel}:{event.topic}"] = None
-        for seq in because:
-            self.unread.pop(seq, None)
+        if event.topic == "rule":
+            self._read(_sort(event.kernel, event.signature))
 
     def of(self, kernel: str) -> dict[int, Fact]:
         """The facts about one kernel or the whole target."""
@@ -172,7 +193,7 @@ class Knowledge:
             for number, fact in self.facts.items()
             if isinstance(fact, FactLearned)
             and fact.topic == "rule"
-            and fact.kernel == kernel
+            and fact.kernel in (kernel, "")
             and fact.predicate is not None
             and self.states[number] == "confirmed"
         }

@@ -389,7 +389,7 @@ def _harness_checked(event: HarnessChecked, state: State, record: Record) -> Non
 @_take.register
 def _learning_requested(event: LearningRequested, state: State, record: Record) -> None:
     state.issue(event, record)
-    state.knowledge.ask(event, record.because)
+    state.knowledge.ask(event)
 
 
 @_take.register

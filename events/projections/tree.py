@@ -75,8 +75,8 @@ class Node:
     """Steps that may be rebased: the reply that holds the edits."""
     status: Status = Status.PROPOSED
     artifact: Sha | None = None
-    breaks: tuple[int, ...] = ()
-    """Legality rules that it breaks, by number of the fact."""
+    refused_by: tuple[int, ...] = ()
+    """Legality rules that refused it before it was built, by number of the fact."""
     toolchain: str = ""
     """Digest of the fingerprint that screened it."""
     examined: CandidateExamined | None = None
@@ -249,7 +249,9 @@ class DesignTree:
         candidate = event.candidate
         node = self._changing(candidate)
         node.status, node.examined, node.artifact = Status.EXAMINED, event, event.artifact
-        node.toolchain, node.evidence, node.breaks = event.toolchain, (seq,), event.breaks
+        node.toolchain, node.evidence = event.toolchain, (seq,)
+        was_built = any(report.stage == "build" for report in event.stages)
+        node.refused_by = () if was_built else event.breaks
         self.examined[candidate] = None
         return node
 

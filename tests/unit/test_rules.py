@@ -11,7 +11,7 @@ from decisions.claims import rule_claim
 from decisions.knowledge import admission
 from events.predicates import breaks, spelled, words
 from events.vocabulary import FactLearned, LearningRequested, Trial
-from knowledge.rules import Derivation, learn
+from knowledge.rules import Derivation, Failing, learn
 from targets.protocol import BuildFailed
 from targets.sim.target import SimTarget
 from tests.support.fake_target import BASE, FakeTarget
@@ -36,7 +36,7 @@ def changed(old: str, new: str) -> str:
 def derived(*failures: str, known_good: tuple[str, ...] = (BASELINE,)) -> Derivation:
     failed = build(failures[0])
     assert failed is not None
-    return learn(failed.signature, failures, known_good, build, TARGET.normalize)
+    return learn(Failing(failed.signature, failures, known_good), build, TARGET.normalize)
 
 
 def refuses(found: Derivation, source: str) -> bool:
@@ -123,7 +123,8 @@ def test_a_counterexample_forbids_a_predicate() -> None:
 
 def test_a_failure_that_does_not_come_again_teaches_nothing() -> None:
     """A compiler that was killed once says nothing of the source."""
-    found = learn("compiler: killed", [BASELINE], [BASELINE], build, TARGET.normalize)
+    killed = Failing("compiler: killed", [BASELINE], [BASELINE])
+    found = learn(killed, build, TARGET.normalize)
 
     assert (found.reproducer, found.predicate) == ("", None)
     assert "again" in found.doubt
