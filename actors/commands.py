@@ -22,14 +22,14 @@ def command(state: State, seq: int, place: int, request: Request, blobs: Blobs) 
     told = brief(state, request) if isinstance(request, TurnAssigned) else None
     known = rules(state, request.candidate) if isinstance(request, ScreeningRequested) else {}
     named = {sha: blobs.get(sha) for sha in _named(request, told)}
-    return Command(seq, place, request, named, told, known)
+    return Command(seq, place, request, named, told, known, state.toolchain_digest)
 
 
 def _named(request: Request, told: Brief | None) -> tuple[Sha, ...]:
     match request:
         case TurnAssigned(plan=plan, draft=draft, previous=previous):
-            own = told.incumbent_source if told else None
-            return tuple(sha for sha in (own, plan, draft, previous) if sha)
+            own = (told.incumbent_source, told.incumbent_profile) if told else ()
+            return tuple(sha for sha in (*own, plan, draft, previous) if sha)
         case RebaseRequested(onto_source=onto_source, reply=reply):
             return (onto_source, reply)
         case ScreeningRequested(source=source):

@@ -11,9 +11,9 @@ from decisions.claims import (
     bound_figures,
     noise_claim,
     rule_claim,
-    toolchain_digest,
 )
 from events.predicates import breaks, words
+from events.toolchain import toolchain_digest
 from events.vocabulary import (
     FactChecked,
     FactCheckRequested,
@@ -24,7 +24,7 @@ from events.vocabulary import (
     Trial,
 )
 from knowledge.rules import Failing, Tried, learn
-from targets.protocol import BuildFailed, FixtureResult, Target
+from targets.protocol import BuildFailed, CostModel, FixtureResult, Target
 
 
 class KeeperActor:
@@ -72,18 +72,21 @@ class KeeperActor:
         probe = request.probe
         source = command.blobs[probe.source].decode("utf-8", "replace")
         built = self._target.build(probe.kernel, source)
-        signature, diagnostics = "", None
+        signature, diagnostics, cycles = "", None, None
         results: tuple[FixtureResult, ...] = ()
         if isinstance(built, BuildFailed):
             signature, diagnostics = built.signature, built.diagnostics.encode()
         elif request.fixture_seeds:
             results = self._target.check(probe.kernel, built.artifact, request.fixture_seeds)
+        elif probe.predicts == "costs" and isinstance(self._target, CostModel):
+            cycles = self._target.cost(probe.kernel, built.artifact).cycles
         event = FactChecked(
             fact=request.fact,
             built=not isinstance(built, BuildFailed),
             signature=signature,
             diagnostics=sha256(diagnostics) if diagnostics is not None else None,
             fixtures=reports(results),
+            cycles=cycles,
             wall_s=self._clock() - began,
             toolchain=self._toolchain(),
         )

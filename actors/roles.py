@@ -181,6 +181,7 @@ def _unpack(role: RoleName, command: Command) -> _Turn:
 
     texts = Texts(
         source=text(brief.incumbent_source),
+        profile=text(brief.incumbent_profile),
         plan=text(request.plan),
         draft=text(request.draft),
         complaint=request.complaint or "",

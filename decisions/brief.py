@@ -40,6 +40,8 @@ class Brief:
     """The kernel's card."""
     incumbent: CandidateId
     incumbent_source: Sha
+    incumbent_profile: Sha | None
+    """Where its static cycles go; None if the target has no cost model."""
     speedup: float | None
     """Of the best version over the baseline, as claimed by its accepts."""
     time_over_bound: float | None
@@ -75,6 +77,7 @@ def brief(state: State, turn: TurnAssigned) -> Brief:
         task=start.cards[turn.kernel].task,
         incumbent=turn.parent,
         incumbent_source=parent.source,
+        incumbent_profile=parent.cost.profile if parent.cost else None,
         speedup=tree.speedup(turn.parent),
         time_over_bound=ledger.time_over_bound if ledger.bound_of == turn.parent else None,
         bottleneck=f"{analysis.bottleneck} {analysis.advice}".strip() if analysis else "",

@@ -1,7 +1,5 @@
 """Words facts as one sentence each, as prompts show them; audit words them again."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 
 from events.predicates import spelled
@@ -76,12 +74,6 @@ def rule_claim(predicate: Predicate | None, doubt: str, signature: str, diagnost
 def refusal(signature: str, diagnostics: str) -> str:
     """What the toolchain said, in one line."""
     return _quote(_first_error(diagnostics) or signature)
-
-
-def toolchain_digest(fingerprint: Mapping[str, str]) -> str:
-    """Return the SHA-256, hex, of a fingerprint in canonical JSON: equal means comparable."""
-    text = json.dumps(dict(fingerprint), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _first_error(diagnostics: str) -> str:

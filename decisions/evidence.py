@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import NamedTuple, get_args
 
 from decisions import claims, replies, samples
-from decisions.examination import contradictions
+from decisions.examination import contradictions, profile_head
 from decisions.orders import refusal
 from events.campaign import Model
 from events.predicates import PLACEHOLDERS, breaks, words
@@ -197,6 +197,9 @@ def _examination(evidence: Evidence) -> Iterator[str]:
             facts = evidence.state.knowledge.facts
             rules = {n: fact for n, fact in facts.items() if isinstance(fact, FactLearned)}
             yield from contradictions(event, request, rules)
+            cost = event.cost
+            if cost and not evidence.text(cost.profile).startswith(profile_head(cost.cycles)):
+                yield "the profile is of another static cost"
         case _:
             pass
 

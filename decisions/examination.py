@@ -39,6 +39,11 @@ def incorrect(fixtures: Sequence[FixtureReport]) -> str:
     return ""
 
 
+def profile_head(cycles: int) -> str:
+    """How the profile of a schedule with this makespan begins."""
+    return f"makespan {cycles:,} cycles, "
+
+
 def contradictions(
     event: CandidateExamined, request: ScreeningRequested, rules: Mapping[int, FactLearned]
 ) -> Iterator[str]:
@@ -66,6 +71,8 @@ def contradictions(
             yield f"the stage {report.stage} does not say what was found"
     if len(event.fixtures) > (len(request.fixture_seeds) if n_ran == len(STAGES) else 0):
         yield "more fixtures ran than were asked for"
+    if event.cost is not None and not all(passed):
+        yield "a static cost of what was refused"
     yield from _build(event)
 
 

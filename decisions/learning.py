@@ -85,8 +85,8 @@ def _elsewhere(state: State, kernel: str) -> tuple[Sha, ...]:
 def _built(state: State, kernel: str, counterexamples: Sequence[Sha]) -> tuple[Sha, ...]:
     """The sources of the baseline and the best version, those that refuted rules, the latest."""
     nodes = (state.tree.nodes[c] for c in reversed(state.tree.branches[kernel].nodes))
-    built = (node.source for node in nodes if node.is_search and node.artifact is not None)
-    latest = islice(built, N_BUILT)
+    built = (n for n in nodes if n.artifact is not None and n.toolchain == state.toolchain_digest)
+    latest = islice((node.source for node in built if node.is_search), N_BUILT)
     best = state.tree.incumbent(kernel).source
     baseline = state.begun.sources[kernel].baseline
     return tuple(dict.fromkeys((baseline, best, *counterexamples, *latest)))

@@ -1,6 +1,6 @@
 """The screening gate: what is screened next, and the verdict on its evidence."""
 
-from decisions import device
+from decisions import device, hints
 from decisions.coins import secret_int
 from decisions.due import Due
 from decisions.examination import STAGES
@@ -25,14 +25,20 @@ def request(state: State) -> Due | None:
     Where a build beside a measurement would disturb it, the device goes first.
     """
     n_busy = sum(isinstance(r, ScreeningRequested) for r in state.pending.values())
-    if state.closed or n_busy >= 2 * state.begun.campaign.screening.workers:
+    if n_busy >= 2 * state.begun.campaign.screening.workers:
         return None
     if device.must_be_quiet(state):
         return None
     for candidate in state.tree.proposed:
         node = state.tree.nodes[candidate]
-        return Due(_request(state, node), (node.proposed,))
+        if not state.closed or is_owed(state, node):
+            return Due(_request(state, node), (node.proposed,))
     return None
+
+
+def is_owed(state: State, node: Node) -> bool:
+    """Whether the final pairs need a candidate that waits to be screened under a new toolchain."""
+    return node.candidate in state.tree.renewing or node.form == "baseline"
 
 
 def _request(state: State, node: Node) -> ScreeningRequested:
@@ -49,24 +55,30 @@ def _request(state: State, node: Node) -> ScreeningRequested:
 def builds_anyway(state: State, node: Node) -> bool:
     """Whether a candidate is built even if it breaks a rule: one in `ONE_IN`, nobody knows which.
 
-    The target's own sources always are: a rule that refuses one of them is wrong.
+    The target's own sources and the best versions, under a new toolchain, always are: a rule that
+    refuses one of them is wrong.
     """
-    label = ("builds anyway", node.candidate)
-    return not node.is_search or secret_int(state.begun.secret_seed, *label) % ONE_IN == 0
+    if not node.is_search or node.candidate in state.tree.renewing:
+        return True
+    return secret_int(state.begun.secret_seed, "builds anyway", node.candidate) % ONE_IN == 0
 
 
 def twin(state: State, node: Node) -> int | None:
     """The earlier candidate with the same source whose verdict, or trial, still stands.
 
-    A shelved candidate's does not, once its premise is gone: it was set aside before it was
-    measured, or against a best version that has been replaced. One that only rules refused which
-    are no longer in force was never built.
+    None stands under another toolchain. A shelved candidate's does not either, once its premise is
+    gone: it was set aside before it was measured, or against a best version that has been replaced.
+    One that only rules refused which are no longer in force was never built.
     """
     branch = state.tree.branches[node.kernel]
+    if node.candidate in state.tree.renewing:
+        return None
     for candidate in branch.by_normalized[node.normalized]:
         earlier = state.tree.nodes[candidate]
         if candidate >= node.candidate:
             return None
+        if earlier.toolchain not in ("", state.toolchain_digest):
+            continue
         if earlier.status is Status.SHELVED and (
             not earlier.n_pairs or earlier.opponent != branch.incumbent
         ):
@@ -97,8 +109,12 @@ def verdict(state: State) -> Due | None:
         node = state.tree.nodes[candidate]
         if node.examined is None:
             raise LookupError(f"c{candidate} has no evidence")
-        n_fixtures = state.begun.campaign.screening.fixtures
-        return Due(gate(node.examined, n_fixtures), tuple(node.evidence))
+        screened = gate(node.examined, state.begun.campaign.screening.fixtures)
+        if screened.passed and (why := hints.hopeless(state, node)):
+            screened = CandidateScreened(
+                candidate=candidate, passed=False, stage="cost", reason=why
+            )
+        return Due(screened, tuple(node.evidence))
     return None
 
 

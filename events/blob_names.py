@@ -48,9 +48,8 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return _of_reply(reply)
         case CandidateProposed(source=source) | EditsReapplied(outcome=Draft(source=source)):
             return (Named("source", source),)
-        case CandidateExamined(artifact=artifact, diagnostics=diagnostics):
-            found = (Named("artifact", artifact or ""), Named("diagnostics", diagnostics or ""))
-            return tuple(named for named in found if named.sha)
+        case CandidateExamined() as examined:
+            return _of_examination(examined)
         case FactLearned() | FactProposed() | FactChecked():
             return _of_fact(event)
         case PairsMeasured(samples=samples) | BoundMeasured(samples=samples):
@@ -73,6 +72,15 @@ def _of_fact(event: FactLearned | FactProposed | FactChecked) -> tuple[Named, ..
             return tuple(named for named in own if named.sha)
         case FactChecked(diagnostics=diagnostics):
             return (Named("diagnostics", diagnostics),) if diagnostics else ()
+
+
+def _of_examination(examined: CandidateExamined) -> tuple[Named, ...]:
+    found: tuple[tuple[BlobKind, Sha | None], ...] = (
+        ("artifact", examined.artifact),
+        ("diagnostics", examined.diagnostics),
+        ("profile", examined.cost.profile if examined.cost else None),
+    )
+    return tuple(Named(kind, sha) for kind, sha in found if sha)
 
 
 def _of_reply(reply: RoleReplied) -> tuple[Named, ...]:

@@ -26,7 +26,7 @@ Task = Literal["design", "implement", "analyse", "step", "review"]
 Stage = Literal["duplicate", "rule", "build", "correctness"]
 BlobKind = Literal[
     "source", "prompt", "reply", "template", "plan", "artifact", "diagnostics", "samples",
-    "passage", "torn_tail", "pruned_list",
+    "profile", "passage", "torn_tail", "pruned_list",
 ]  # fmt: skip
 """What a blob is to the event that names it first."""
 Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "final"]
@@ -405,6 +405,15 @@ class FixtureReport(Value):
     """Why the fixture failed: crash, time limit, system call, overrun, unstable, not finite."""
 
 
+class StaticCost(Value):
+    """What the target's own cost model says of a candidate: a hint, and no reading."""
+
+    cycles: int = Field(gt=0)
+    """Makespan of the static schedule."""
+    profile: Sha
+    """Where they go, as text; it begins with the makespan."""
+
+
 class CandidateExamined(Value):
     """Reply: the evidence of screening."""
 
@@ -418,6 +427,8 @@ class CandidateExamined(Value):
     """Normalized diagnostic of a failed build."""
     breaks: tuple[int, ...] = ()
     """The legality rules that it breaks, by number of the fact."""
+    cost: StaticCost | None = None
+    """None: it was refused before, or the target has no cost model."""
     toolchain: str
     """Digest of the fingerprint that built it."""
 
@@ -428,8 +439,8 @@ class CandidateScreened(Value):
     kind: Literal["candidate_screened"] = "candidate_screened"
     candidate: CandidateId
     passed: bool
-    stage: Stage | None
-    """The stage that refused it."""
+    stage: Stage | Literal["cost"] | None
+    """What refused it: a stage, or its static cost."""
     reason: str
 
 
@@ -523,6 +534,14 @@ class RequestLost(Value):
     reason: str
 
 
+class ToolchainChanged(Value):
+    """Reply: an actor found another toolchain than the run's, so its work is still to be done."""
+
+    kind: Literal["toolchain_changed"] = "toolchain_changed"
+    toolchain: dict[str, str]
+    """As in `RunStarted`."""
+
+
 class WorkAbandoned(Value):
     """Decision: a request was lost with its actor too often and is not issued again."""
 
@@ -595,7 +614,10 @@ class CandidateShelved(Value):
 
 
 class CandidateWithdrawn(Value):
-    """Decision: a vetoed candidate is closed; measurements against it are void."""
+    """Decision: a candidate is closed that the operator vetoed or a new toolchain refuses.
+
+    Measurements against it are void.
+    """
 
     kind: Literal["candidate_withdrawn"] = "candidate_withdrawn"
     candidate: CandidateId
@@ -813,6 +835,7 @@ Reply = (
     | FactLearned
     | FactChecked
     | RequestLost
+    | ToolchainChanged
 )
 Decision = (
     TurnDropped

@@ -102,6 +102,8 @@ class Texts:
     complaint: str = ""
     """Why the previous reply could not be used."""
     previous: str = ""
+    profile: str = ""
+    """Where the static cycles of the best version go."""
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from decisions.claims import toolchain_digest
 from events.blobs import Blobs
 from events.projections.state import State
 from events.projections.tree import Node
+from events.toolchain import toolchain_digest
 from events.vocabulary import (
     CandidateAccepted,
     CandidateExamined,
@@ -25,6 +25,7 @@ from events.vocabulary import (
 from scripts.plain import visible
 from scripts.reporting.diffs import diff
 from scripts.reporting.trials import readings
+from scripts.statics import static
 
 RULE = "-" * 88
 
@@ -112,6 +113,7 @@ def _told(
     yield f"author      {node.author}"
     yield from _knowledge(trail, state)
     yield from _screening(trail, state)
+    yield from _static(node, state, blobs, whole=whole)
     yield from _pairs(trail, state)
     for verdict in trail.verdicts:
         yield f"verdict     record {verdict.seq}, from records {_numbers(verdict.because)}:"
@@ -157,6 +159,15 @@ def _screening(trail: Trail, state: State) -> Iterator[str]:
             yield f"  margin {margin:<7} {fixture.fixture} {fixture.detail}".rstrip()
     if trail.screened and isinstance(trail.screened.event, CandidateScreened):
         yield f"screened    record {trail.screened.seq}: {trail.screened.event.reason}"
+
+
+def _static(node: Node, state: State, blobs: Blobs, *, whole: bool) -> Iterator[str]:
+    cost = static(state.tree, node)
+    if cost is None or node.cost is None:
+        return
+    yield f"static      {cost}"
+    if whole:
+        yield from _indented(blobs.text(node.cost.profile).rstrip())
 
 
 def _pairs(trail: Trail, state: State) -> Iterator[str]:

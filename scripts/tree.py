@@ -19,13 +19,14 @@ from scripts.operated import ordered
 from scripts.plain import one_line
 from scripts.progress import times
 from scripts.runs import UsageError, recorded, without_traceback
+from scripts.statics import agreement, static
 
 STYLES = {
     Status.ACCEPTED: "bold green",
     Status.REJECTED: "red",
     Status.REFUSED: "dim",
     Status.SHELVED: "yellow",
-    Status.VETOED: "red",
+    Status.WITHDRAWN: "red",
 }
 MAX_WORDS = 60
 """Characters of a hypothesis or a reason that a line has room for."""
@@ -59,6 +60,8 @@ def show(tree: DesignTree, kernel: str, console: Console | None) -> None:
     for depth, node in walk(tree, kernel):
         text = "  " * min(depth + 1, MAX_INDENT) + line(tree, node)
         _print(console, text, STYLES.get(node.status, ""))
+    if told := agreement(tree.branches[kernel]):
+        _print(console, f"  {told}", "cyan")
 
 
 def _print(console: Console | None, text: str, style: str) -> None:
@@ -108,7 +111,10 @@ def line(tree: DesignTree, node: Node) -> str:
     parts = [f"c{node.candidate}{parent}", _best(tree, node), str(node.form), str(node.status)]
     if node.effect is not None:
         parts.append(_effect(node))
-    told = node.status in (Status.REFUSED, Status.SHELVED, Status.VETOED)
+    cost = static(tree, node)
+    if cost is not None and cost.change is not None:
+        parts.append(f"static {times(cost.change)}x")
+    told = node.status in (Status.REFUSED, Status.SHELVED, Status.WITHDRAWN)
     why = node.reason if told else node.hypothesis
     return "  ".join(filter(None, [*parts, _short(node.move), _short(why)]))
 
@@ -153,6 +159,8 @@ def _table(tree: DesignTree, kernel: str) -> list[dict[str, Any]]:
             "low_log_percent": node.low,
             "high_log_percent": node.high,
             "n_pairs": node.n_pairs,
+            "static_cycles": node.cost.cycles if node.cost else None,
+            "static_change_log_percent": cost.change if (cost := static(tree, node)) else None,
             "move": node.move,
             "author": node.author,
             "hypothesis": node.hypothesis,

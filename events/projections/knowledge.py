@@ -95,11 +95,13 @@ class Knowledge:
             self.chain = hashlib.sha256(self.chain + fact).digest()
         return self.chain
 
-    def learn(self, event: FactLearned, seq: int) -> None:
+    def learn(self, event: FactLearned, seq: int, *, is_current: bool) -> None:
         """What was seen gets the next number; a figure holds under the toolchain that showed it."""
         number = self._add(event, seq)
-        self.states[number] = "confirmed"
-        if event.topic == "rule":
+        self.states[number] = "confirmed" if is_current else "stale"
+        if not is_current and event.probe is not None:
+            self.waiting[number] = None
+        elif is_current and event.topic == "rule":
             self.states[number] = "proposed"
             self.learned[number] = event
 
@@ -114,9 +116,12 @@ class Knowledge:
         """A fact's probe is being run."""
         self.waiting.pop(event.fact, None)
 
-    def check(self, event: FactChecked, seq: int) -> None:
-        """A fact's probe was run."""
-        self.checked[event.fact] = (seq, event)
+    def check(self, event: FactChecked, seq: int, *, is_current: bool) -> None:
+        """A fact's probe was run; under an earlier toolchain, it is still to be run."""
+        if is_current:
+            self.checked[event.fact] = (seq, event)
+        else:
+            self.waiting[event.fact] = None
 
     def judge(self, event: FactJudged) -> None:
         """A fact is believed, or not."""
@@ -206,6 +211,7 @@ class Knowledge:
                 self.waiting[number] = None
         for waiting in (self.checked, self.learned, self.disproved, self.failures, self.unread):
             waiting.clear()
+        self.asked.clear()
 
     def _add(self, fact: Fact, seq: int) -> int:
         number = len(self.facts) + 1

@@ -74,6 +74,17 @@ class KernelLedger:
         self.aa_coins += len(pairs)
         self.since_sentinel = self.noise_failures = 0
 
+    def outdate(self) -> None:
+        """Take in that the toolchain has changed: nothing that was measured can be compared."""
+        self.aa.clear()
+        self.aa_seqs.clear()
+        self.n_aa = self.n_own_aa = self.since_sentinel = self.noise_failures = 0
+        self.aa_of = self.bound_of = self.bound_incumbent_s = self.bound_seq = None
+        self.bounds_s = {}
+        self.bound_failures = self.final_failures = 0
+        self.controls = {name: passed for name, passed in self.controls.items() if not passed}
+        self.drop_final()
+
     def drop_final(self) -> None:
         """The version of the final pairs is the best one no more; their coins stay used."""
         self.final.clear()
@@ -98,6 +109,11 @@ class DeviceLedger:
     def start(self, kernels: tuple[str, ...]) -> None:
         """A run begins with these kernels."""
         self.kernels = {kernel: KernelLedger() for kernel in kernels}
+
+    def outdate(self) -> None:
+        """Take in that the toolchain has changed."""
+        for ledger in self.kernels.values():
+            ledger.outdate()
 
     def request(self, event: MeasurementRequested, seq: int) -> None:
         """A job is sent to the device."""

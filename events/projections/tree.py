@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from pydantic_core import to_json
 
+from events.projections.hints import Agreement, log_percent
 from events.vocabulary import (
     CandidateAccepted,
     CandidateExamined,
@@ -27,6 +28,7 @@ from events.vocabulary import (
     PairsMeasured,
     RebaseRequested,
     Sha,
+    StaticCost,
 )
 
 
@@ -43,7 +45,8 @@ class Status(StrEnum):
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     SHELVED = "shelved"
-    VETOED = "vetoed"
+    WITHDRAWN = "withdrawn"
+    """By a veto of the operator, or by a toolchain that refuses it."""
     CONTROL = "control"
     """The baseline, or a canary that has done its work."""
 
@@ -79,6 +82,7 @@ class Node:
     """Legality rules that refused it before it was built, by number of the fact."""
     toolchain: str = ""
     """Digest of the fingerprint that screened it."""
+    cost: StaticCost | None = None
     examined: CandidateExamined | None = None
     """Screening's evidence, until its verdict; a refused canary keeps it for its check."""
     evidence: tuple[int, ...] = ()
@@ -139,6 +143,9 @@ class Branch:
     """Shelved candidates that may go on against the best version."""
     expired: dict[CandidateId, None] = field(default_factory=dict)
     """Shelved designs whose opponent has been replaced: they may meet the best version."""
+    n_started: int = 0
+    """Tests begun: candidates that have met a best version, once for each that they met."""
+    agreement: Agreement = field(default_factory=Agreement)
     n_designs: int = 0
     n_steps: int = 0
     n_rebased: int = 0
@@ -161,7 +168,9 @@ class DesignTree:
     reapplied: dict[CandidateId, tuple[int, Draft]] = field(default_factory=dict)
     """Stale steps on their new parent, with the record that says so."""
     vetoes: dict[CandidateId, tuple[int, str]] = field(default_factory=dict)
-    """Vetoed candidates that are not withdrawn yet: the record that says so, and why."""
+    """Candidates to be withdrawn: the record that says so, and why."""
+    renewing: dict[CandidateId, None] = field(default_factory=dict)
+    """Accepted versions that a new toolchain has not built and checked yet."""
     price: float | None = None
     """Price of a measurement after the last verdict; None before the first."""
     changed: dict[CandidateId, None] = field(default_factory=dict)
@@ -193,10 +202,20 @@ class DesignTree:
         """
         total = 0.0
         node = self.nodes[candidate]
-        while node.status in (Status.ACCEPTED, Status.VETOED) and node.opponent is not None:
+        while node.status in (Status.ACCEPTED, Status.WITHDRAWN) and node.opponent is not None:
             total -= node.effect or 0.0
             node = self.nodes[node.opponent]
         return math.exp(total / 100)
+
+    def static_change(self, candidate: CandidateId, other: CandidateId) -> float | None:
+        """Static change from ``other`` to ``candidate``, log-percent; negative is faster.
+
+        None where a cost is missing, or where two toolchains made them.
+        """
+        node, base = self.nodes[candidate], self.nodes[other]
+        if node.cost is None or base.cost is None or node.toolchain != base.toolchain:
+            return None
+        return log_percent(node.cost.cycles, base.cost.cycles)
 
     def digest(self) -> bytes:
         """Sum of the SHA-256 of every candidate, 32 bytes.
@@ -241,22 +260,35 @@ class DesignTree:
 
     def screen(self, candidate: CandidateId) -> None:
         """A candidate is sent to the screening pool."""
-        self._changing(candidate).status = Status.SCREENING
+        node = self._changing(candidate)
         self.proposed.pop(candidate, None)
+        if candidate not in self.renewing:
+            node.status = Status.SCREENING
+
+    def screen_again(self, candidate: CandidateId) -> None:
+        """What screening found is of an earlier toolchain."""
+        self.proposed[candidate] = None
+        if candidate not in self.renewing:
+            self._changing(candidate).status = Status.PROPOSED
 
     def examine(self, event: CandidateExamined, seq: int) -> Node:
         """The evidence of screening is there; return its candidate."""
         candidate = event.candidate
         node = self._changing(candidate)
-        node.status, node.examined, node.artifact = Status.EXAMINED, event, event.artifact
-        node.toolchain, node.evidence = event.toolchain, (seq,)
+        node.examined, node.artifact = event, event.artifact
+        node.toolchain, node.evidence, node.cost = event.toolchain, (seq,), event.cost
         was_built = any(report.stage == "build" for report in event.stages)
         node.refused_by = () if was_built else event.breaks
         self.examined[candidate] = None
+        if candidate not in self.renewing:
+            node.status = Status.EXAMINED
         return node
 
     def refuse_or_queue(self, event: CandidateScreened, seq: int) -> None:
         """Screening has its verdict."""
+        if event.candidate in self.renewing:
+            self._renew(event, seq)
+            return
         if not event.passed:
             reason = f"refused at {event.stage}: {event.reason}"
             self.close(event.candidate, Status.REFUSED, reason, seq)
@@ -266,18 +298,28 @@ class DesignTree:
         node.status, node.decided, node.reason = Status.QUEUED, seq, event.reason
         node.drop_evidence()
         if node.form == "baseline":
-            node.status = Status.CONTROL
-            self.branches[node.kernel].incumbent = node.candidate
+            branch = self.branches[node.kernel]
+            node.status, branch.incumbent = Status.CONTROL, branch.incumbent or node.candidate
+
+    def _renew(self, event: CandidateScreened, seq: int) -> None:
+        """An accepted version has its verdict under a new toolchain."""
+        node = self._changing(event.candidate)
+        del self.renewing[event.candidate], self.examined[event.candidate]
+        node.drop_evidence()
+        if not event.passed:
+            why = f"refused at {event.stage} by the toolchain of now: {event.reason}"
+            self.vetoes[event.candidate] = seq, why
 
     def oppose(self, event: MeasurementRequested) -> None:
         """A job is about to compare a candidate: note the opponent and the scale."""
         node, incumbent = self._changing(event.candidate), event.incumbent
+        branch = self.branches[node.kernel]
         if node.opponent != incumbent:
             node.opponent, node.pairs, node.evidence = incumbent, (), ()
+            branch.n_started += node.is_search
         if not node.pairs:
             node.n_pairs = 0
         node.scale, node.failed, node.status = event.scale, None, Status.QUEUED
-        branch = self.branches[node.kernel]
         branch.shelved.pop(node.candidate, None)
         branch.expired.pop(node.candidate, None)
         if node.is_search:
@@ -306,9 +348,14 @@ class DesignTree:
         node.device_s += event.device_s
         node.failed = event
 
+    def waste(self, candidate: CandidateId, n_coins: int) -> None:
+        """A job compared a candidate, but under a toolchain that is gone."""
+        self._changing(candidate).coins_used += n_coins
+
     def accept(self, event: CandidateAccepted, seq: int) -> Node:
         """A candidate is the best version; return it. Those shelved against the last one expire."""
         node = self._judge(event, Status.ACCEPTED, seq)
+        self._compare(node)
         branch = self.branches[node.kernel]
         branch.incumbent = event.candidate
         branch.accepts.append(event.candidate)
@@ -322,7 +369,7 @@ class DesignTree:
 
     def reject(self, event: CandidateRejected, seq: int) -> None:
         """A candidate is not going on."""
-        self._judge(event, Status.REJECTED, seq)
+        self._compare(self._judge(event, Status.REJECTED, seq))
 
     def shelve(self, event: CandidateShelved, seq: int) -> None:
         """A candidate is set aside, with its evidence if it may go on."""
@@ -339,9 +386,9 @@ class DesignTree:
                 branch.expired[event.candidate] = None
 
     def withdraw(self, event: CandidateWithdrawn, seq: int) -> Node:
-        """A vetoed candidate is out; return it. An earlier version may be the best one again."""
+        """A candidate is out; return it. An earlier version may be the best one again."""
         candidate = event.candidate
-        node = self.close(candidate, Status.VETOED, event.reason, seq)
+        node = self.close(candidate, Status.WITHDRAWN, event.reason, seq)
         branch = self.branches[node.kernel]
         for waiting in (
             self.vetoes, self.stale, self.rebased_onto, self.reapplied,
@@ -350,10 +397,44 @@ class DesignTree:
             waiting.pop(candidate, None)
         if candidate in branch.accepts:
             branch.accepts.remove(candidate)
+        self.renewing.pop(candidate, None)
         if event.incumbent is not None:
             branch.incumbent = event.incumbent
             self._void(branch, candidate)
+            self._owe(branch)
         return node
+
+    def outdate(self) -> None:
+        """Take in that the toolchain has changed.
+
+        The target's own sources and the best versions are screened again, then what is open; what
+        was refused, rejected or shelved may be proposed anew.
+        """
+        waiting = self.proposed
+        self.proposed = {}
+        for branch in self.branches.values():
+            for candidate in branch.nodes:
+                self._outdate(self._changing(candidate))
+            branch.shelved.clear()
+            branch.expired.clear()
+            self._owe(branch)
+        self.proposed |= waiting
+
+    def _outdate(self, node: Node) -> None:
+        node.artifact = node.opponent = node.cost = None
+        node.n_pairs = 0
+        node.drop_evidence()
+        self.examined.pop(node.candidate, None)
+        is_own = not node.is_search and node.status is not Status.SCREENING
+        if is_own or node.status in (Status.EXAMINED, Status.QUEUED):
+            node.status = Status.PROPOSED
+            self.proposed[node.candidate] = None
+
+    def _owe(self, branch: Branch) -> None:
+        """The best version is built and checked before anything is compared with it."""
+        best = branch.incumbent
+        if best is not None and best != branch.baseline and self.nodes[best].artifact is None:
+            self.renewing[best] = self.proposed[best] = None
 
     def _void(self, branch: Branch, opponent: CandidateId) -> None:
         """Verdicts against a withdrawn best version do not stand; designs meet the next one."""
@@ -405,6 +486,14 @@ class DesignTree:
         node.capital, node.effect, node.n_pairs = event.capital, event.effect, event.n_pairs
         node.low, node.high, self.price = event.low, event.high, event.next_price
         return node
+
+    def _compare(self, node: Node) -> None:
+        """Hold what the device found of a candidate against its static cost."""
+        if node.opponent is None or node.effect is None:
+            return
+        change = self.static_change(node.candidate, node.opponent)
+        if change is not None:
+            self.branches[node.kernel].agreement.compare(change, node.effect)
 
     def _changing(self, candidate: CandidateId) -> Node:
         """The node of a candidate that is about to change."""

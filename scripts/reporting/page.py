@@ -21,6 +21,7 @@ from scripts.reporting import (
 )
 from scripts.reporting.history import Run
 from scripts.reporting.truth import MISSED, Truth
+from scripts.statics import agreement
 
 _FILTERS = (
     wording.seconds,
@@ -79,6 +80,11 @@ def _told(run: Run, blobs: Blobs, truth: Truth | None) -> dict[str, Any]:
         "fate_names": accounts.FATES,
         "facts": accounts.facts(run, found),
         "controls": accounts.controls(run),
+        "agreements": {
+            kernel: told
+            for kernel, branch in run.state.tree.branches.items()
+            if (told := agreement(branch))
+        },
         "sentinels": accounts.sentinels(run, done),
         "orders": ordered(run.records),
         "mishaps": accounts.mishaps(run),

@@ -14,13 +14,14 @@ from targets.protocol import (
     Card,
     Catalogue,
     Clock,
+    Cost,
     FixtureResult,
     Measured,
     MeasureFailed,
     Sources,
     TargetError,
 )
-from targets.sim.artifact import launch_s
+from targets.sim.artifact import launch_s, static_cost
 from targets.sim.build import build
 from targets.sim.card import card
 from targets.sim.catalogue import SimCatalogue
@@ -47,7 +48,7 @@ PRESETS: Final[Mapping[str, World]] = {
 
 
 class SimTarget:
-    """The three decode kernels; obeys `VirtualTarget` and `TruthKnown` of `targets.protocol`.
+    """The three decode kernels; obeys `VirtualTarget`, `CostModel` and `TruthKnown`.
 
     Attributes:
         clock: of its world; one of its own until whoever drives the run sets it.
@@ -143,6 +144,14 @@ class SimTarget:
         times_s = [self.truth(kernel, arm) for arm in arms]
         order = Order(kernel, arms, times_s, schedule, group, launches, checked, seed, limit_s)
         return measure(order, self._noise, self.clock)
+
+    def cost(self, kernel: str, artifact: bytes) -> Cost:
+        """Return what the compiler believes; its schedule came with the build and takes no time.
+
+        Raises:
+            ValueError: this is no artifact of this kernel.
+        """
+        return static_cost(kernel, artifact)
 
     def truth(self, kernel: str, artifact: bytes) -> float:
         """Return the seconds of a launch without noise, infinite if it hangs.

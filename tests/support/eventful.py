@@ -30,13 +30,17 @@ from events.vocabulary import (
 )
 from scripts.records.prune import prune
 from tests.support.crash_disk import QUICK
-from tests.support.fake_target import FakeTarget
+from tests.support.fake_target import CostedTarget
 from tests.support.operated import EVERYTHING, Operator
 from tests.support.pinned import RECORDS
 from tests.support.runs import SECRET, campaign, ticking
 
 N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
 """How often work is lost with its actor; twice is once too often."""
+
+
+UPDATED_AT_JOB = 50
+"""By when the toolchain is replaced under the run."""
 
 
 class Frail:
@@ -58,7 +62,7 @@ class Frail:
 
 def eventful(run: Path) -> None:
     """Run a campaign to its end: with losses, orders, a stop, a resumption, a repair, a prune."""
-    target, blobs = FakeTarget(), Blobs(run, QUICK)
+    target, blobs = CostedTarget(), Blobs(run, QUICK)
     lost = dict(N_LOST)
     actors = {n: Frail(a, lost) for n, a in crew(target, run / "lease", {}, lambda: 0.0).items()}
     with EventLog.open(run, ticking(), QUICK) as log:
@@ -79,7 +83,7 @@ def eventful(run: Path) -> None:
         boss.run(stop=is_measuring)
         torn = LogRepaired(offset=7, n_bytes=4, sha=blobs.put(b"torn"))
         log.append([Entry(torn, DIRECTOR)])
-        newer = FakeTarget(version="1.1")
+        newer = CostedTarget(version="1.1")
         actors |= {
             n: Frail(a, lost) for n, a in crew(newer, run / "lease", {}, lambda: 0.0).items()
         }
@@ -88,7 +92,12 @@ def eventful(run: Path) -> None:
         )
         boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
         boss.resume(list(read(run)), mark)
-        boss.run()
+
+        def never() -> bool:
+            newer.version = "1.1" if boss.state.ledger.jobs < UPDATED_AT_JOB else "1.2"
+            return False
+
+        boss.run(stop=never)
         prune(run, log, ["diagnostics"])
 
 

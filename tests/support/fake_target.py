@@ -14,12 +14,14 @@ from targets.protocol import (
     Built,
     Card,
     Catalogue,
+    Cost,
     FixtureResult,
     Measured,
     MeasureFailed,
     Run,
     Sources,
 )
+from tests.support.schedules import dump, instruction, tensor
 
 BASE = "# first version\ntime 1.0\nknob 0\n"
 DESIGNS: Mapping[str, str] = {
@@ -89,7 +91,7 @@ class FakeTarget:
     ) -> None:
         self.shares_host = shares_host
         self.catalogue: Catalogue = FakeCatalogue()
-        self._noise, self._version = noise, version
+        self._noise, self.version = noise, version
 
     def kernels(self) -> tuple[str, ...]:
         """Two kernels that differ in nothing but their names."""
@@ -101,7 +103,7 @@ class FakeTarget:
 
     def fingerprint(self) -> dict[str, str]:
         """A toolchain."""
-        return {"compiler": f"fake {self._version}"}
+        return {"compiler": f"fake {self.version}"}
 
     def card(self, kernel: str) -> Card:
         """Describe a kernel."""
@@ -172,3 +174,15 @@ class FakeTarget:
         byte = hashlib.sha256(key + bytes([index])).digest()[0]
         wobble = 1 + self._noise * (byte - 127.5) / 127.5
         return self.truth("", artifact) * wobble
+
+
+class CostedTarget(FakeTarget):
+    """One with a cost model, which knows the time of a design and nothing of its knob."""
+
+    def cost(self, kernel: str, artifact: bytes) -> Cost:
+        """A load of two thirds of the time, and a pass that needs it."""
+        cycles = round(3e4 * float(facts_of(artifact.decode())["time"]))
+        load = instruction(0, 2 * cycles // 3, "DmaEngine", makes=[1], bytes=1000)
+        work = instruction(2 * cycles // 3, cycles, reads=[1], makes=[2])
+        tensors = [tensor(1, "w", size=1000), tensor(2, "y", size=10)]
+        return Cost(cycles, dump([load, work], tensors).encode())

@@ -100,7 +100,7 @@ def command(role: RoleName, task: str, texts: Mapping[str, str], model: Model) -
             **shas,
         }
     )
-    brief = Brief("qkv", "task", 1, source, None, None, "", (), (), (), ("m",), model, 9)
+    brief = Brief("qkv", "task", 1, source, None, None, None, "", (), (), (), ("m",), model, 9)
     return Command(11, 11, request, blobs, brief)
 
 
