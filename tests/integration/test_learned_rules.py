@@ -72,7 +72,8 @@ def campaign(n: int) -> Campaign:
 @pytest.mark.timeout(600)
 def test_a_campaign_with_a_stubborn_author_builds_less_and_less_in_vain(tmp_path: Path) -> None:
     """What it learns in the first half it does not build in the second; audit agrees with all."""
-    outcome = Simulation(tmp_path / "run", campaign(90), StubbornTarget("1.0"), CALM, 1).finish()
+    author = StubbornTarget("1.0", share=0.8, slip_s=3600.0)
+    outcome = Simulation(tmp_path / "run", campaign(60), author, CALM, 1).finish()
     assert outcome.violation is None
 
     records = list(read(tmp_path / "run"))

@@ -7,11 +7,11 @@ out or that a reader forgets, here and there with other numbers and names.
 import hashlib
 import random
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from targets.protocol import Ask, BuildFailed, Built, Catalogue
+from targets.protocol import Ask, Catalogue
+from targets.sim.durations import THOUGHT_S
 from targets.sim.target import SimTarget
 
 Slip = Callable[[str, random.Random], str | None]
@@ -72,10 +72,11 @@ class Stubborn:
     Args:
         catalogue: whose moves the others are.
         share: of slips among its steps.
+        think: takes the time that a slip takes.
     """
 
-    def __init__(self, catalogue: Catalogue, share: float) -> None:
-        self._catalogue, self._share = catalogue, share
+    def __init__(self, catalogue: Catalogue, share: float, think: Callable[[], None]) -> None:
+        self._catalogue, self._share, self._think = catalogue, share, think
 
     def reply(self, ask: Ask) -> str:
         """Answer as the catalogue does, or with a slip; deterministic given ``ask``."""
@@ -85,6 +86,7 @@ class Stubborn:
             for code in draw.sample(sorted(SLIPS), len(SLIPS)):
                 wrong = SLIPS[code](ask.incumbent_source, draw)
                 if wrong is not None and wrong != ask.incumbent_source:
+                    self._think()
                     return _step(ask, f"slip:{code}:{len(ask.tried)}", wrong)
         return self._catalogue.reply(ask)
 
@@ -96,25 +98,17 @@ def _step(ask: Ask, move: str, source: str) -> str:
 
 
 class StubbornTarget(SimTarget):
-    """The simulated NPU with a stubborn author; counts what it builds.
+    """The simulated NPU with a stubborn author, who takes ``slip_s`` virtual seconds for a slip."""
 
-    Attributes:
-        n_builds: of sources that it refused, and of others.
-    """
-
-    def __init__(self, preset: str, share: float = 0.5, n_updates: int = 0) -> None:
+    def __init__(
+        self, preset: str, share: float = 0.5, slip_s: float = THOUGHT_S, n_updates: int = 0
+    ) -> None:
         super().__init__(preset, n_updates)
-        self.share, self.catalogue = share, Stubborn(self.catalogue, share)
-        self.n_builds: Counter[str] = Counter()
+        self.share, self.slip_s = share, slip_s
+        self.catalogue = Stubborn(self.catalogue, share, lambda: self.clock.spend(slip_s))
 
     def updated(self, n_updates: int) -> "StubbornTarget":
         """Return it with the toolchain so many versions later, as stubborn as before."""
-        later = StubbornTarget(self._preset, self.share, n_updates)
-        later.clock, later.n_builds = self.clock, self.n_builds
+        later = StubbornTarget(self._preset, self.share, self.slip_s, n_updates)
+        later.clock = self.clock
         return later
-
-    def build(self, kernel: str, source: str) -> Built | BuildFailed:
-        """Build, and count."""
-        built = super().build(kernel, source)
-        self.n_builds["refused" if isinstance(built, BuildFailed) else "built"] += 1
-        return built
