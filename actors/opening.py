@@ -1,12 +1,13 @@
 """The first event of a run: what it starts from, with the target's own sources stored."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from actors.screening import sha256
 from decisions.policy import IN_FORCE
 from events.blobs import Blobs
 from events.campaign import Campaign
-from events.vocabulary import KernelCard, KernelSources, RunStarted
+from events.vocabulary import KernelCard, KernelSources, Price, RunStarted
 from targets.protocol import Target
 
 
@@ -17,8 +18,17 @@ def first_event(
     *,
     secret_seed: str,
     versions: Mapping[str, str],
+    prices: Mapping[str, Price] = MappingProxyType({}),
 ) -> RunStarted:
     """Store the target's sources and word the first event.
+
+    Args:
+        campaign: what to run.
+        target: what to run it on.
+        blobs: of the run.
+        secret_seed: 64 hex digits.
+        versions: of the programs.
+        prices: of the campaign's models that call somebody.
 
     Raises:
         TargetError: the target cannot be used here, or knows no such kernel.
@@ -30,6 +40,7 @@ def first_event(
         rules=dict(IN_FORCE),
         toolchain=target.fingerprint(),
         sources={kernel: _sources(kernel, target, blobs) for kernel in campaign.kernels},
+        prices=dict(prices),
         shares_host=target.shares_host,
         cards={kernel: _card(kernel, target) for kernel in campaign.kernels},
     )

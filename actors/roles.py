@@ -3,17 +3,21 @@
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import assert_never
 
 from actors.messages import Answer, Command
 from actors.providers.catalogue import CatalogueProvider
 from actors.providers.command import CommandProvider
 from actors.providers.litellm_provider import LiteLLMProvider
-from actors.providers.port import Completion, Provider, ProviderError
+from actors.providers.manual import ManualProvider
+from actors.providers.port import Completion, Provider, ProviderError, Question
+from actors.providers.recorded import RecordedProvider
 from actors.screening import sha256
 from decisions.brief import Brief
 from decisions.evidence import no_edits
-from decisions.replies import Parsed, PlanText, SourceText, parse
+from decisions.replies import Parsed, PlanTexts, SourceText, parse
+from decisions.settling import PROMPT_TOKENS, settled
 from events.campaign import Model, RoleName
 from events.vocabulary import (
     Analysis,
@@ -30,7 +34,8 @@ from events.vocabulary import (
     TurnAssigned,
     TurnFailed,
 )
-from prompts.render import Prompt, Texts, render
+from prompts.render import Prompt, render
+from prompts.told import Texts
 from targets.protocol import Ask, Target, TargetError
 
 
@@ -79,11 +84,11 @@ class RoleActor:
         try:
             prompt = self._prompt(turn)
             provider = self._providers(turn.brief.model)
-            completion = provider.complete(prompt.text, _ask(turn))
+            completion = provider.complete(Question(prompt.text, _ask(turn), turn.request))
         except TargetError as e:
-            return _failed(turn, str(e), Spend())
+            return _failed(turn, ProviderError(str(e)))
         except ProviderError as e:
-            return _failed(turn, e.reason, _spent_in_vain(turn, e))
+            return _failed(turn, e)
         wall_s = self._clock() - started_s
         return self._replied(turn, prompt, provider.name, completion, wall_s)
 
@@ -100,13 +105,7 @@ class RoleActor:
     def _prompt(self, turn: _Turn) -> Prompt:
         if self._toolchain is None:
             self._toolchain = self._target.fingerprint()
-        return render(
-            turn.request.role,
-            turn.request.task,
-            turn.brief,
-            texts=turn.texts,
-            toolchain=self._toolchain,
-        )
+        return _worded(turn, self._toolchain)
 
     def _replied(
         self, turn: _Turn, prompt: Prompt, provider: str, completion: Completion, wall_s: float
@@ -121,15 +120,17 @@ class RoleActor:
             outcome=outcome,
             provider=provider,
             template=prompt.template_sha,
-            spent=_spent(completion),
+            dropped=prompt.dropped,
+            usage=completion.usage,
+            spent=_spent(turn, completion),
             wall_s=wall_s,
         )
         return Answer(event, (prompt.text.encode(), reply, prompt.template.encode(), *blobs))
 
     def _outcome(self, parsed: Parsed) -> tuple[Outcome, tuple[bytes, ...]]:
         match parsed:
-            case PlanText():
-                return parsed.design_plan(), (parsed.plan.encode(),)
+            case PlanTexts():
+                return parsed.designs(), tuple(plan.plan.encode() for plan in parsed.plans)
             case SourceText():
                 normalized = sha256(self._target.normalize(parsed.source).encode())
                 return parsed.draft(normalized), (parsed.source.encode(),)
@@ -137,6 +138,28 @@ class RoleActor:
                 return parsed, ()
             case _:
                 assert_never(parsed)
+
+
+def prompt_of(command: Command, toolchain: Mapping[str, str]) -> Prompt:
+    """Word the prompt of a turn without taking it.
+
+    Raises:
+        ValueError: the command is not a turn with a brief.
+    """
+    if not isinstance(command.request, TurnAssigned):
+        raise ValueError(f"{command.request.kind} is no turn")
+    return _worded(_unpack(command.request.role, command), toolchain)
+
+
+def _worded(turn: _Turn, toolchain: Mapping[str, str]) -> Prompt:
+    return render(
+        turn.request.role,
+        turn.request.task,
+        turn.brief,
+        texts=turn.texts,
+        toolchain=toolchain,
+        limit=PROMPT_TOKENS,
+    )
 
 
 def providers_for(target: Target, environ: Mapping[str, str]) -> Callable[[Model], Provider]:
@@ -155,6 +178,10 @@ def providers_for(target: Target, environ: Mapping[str, str]) -> Callable[[Model
                 return CommandProvider(model.command, model.timeout_s)
             case "litellm":
                 return LiteLLMProvider(model, _key(model, environ))
+            case "manual":
+                return ManualProvider(Path(model.folder or ""), model.timeout_s)
+            case "recorded":
+                return RecordedProvider(Path(model.run or ""))
             case _:
                 assert_never(model.provider)
 
@@ -184,6 +211,7 @@ def _unpack(role: RoleName, command: Command) -> _Turn:
         profile=text(brief.incumbent_profile),
         plan=text(request.plan),
         draft=text(request.draft),
+        diagnostics=text(request.diagnostics),
         complaint=request.complaint or "",
         previous=text(request.previous),
     )
@@ -202,20 +230,12 @@ def _ask(turn: _Turn) -> Ask:
     )
 
 
-def _failed(turn: _Turn, reason: str, spent: Spend) -> Answer:
-    return Answer(TurnFailed(turn=turn.request.turn, reason=reason, spent=spent))
-
-
-def _spent(completion: Completion) -> Spend:
-    return Spend(
-        model_calls=completion.n_calls,
-        tokens=completion.tokens_in + completion.tokens_out,
-        cost_usd=completion.cost_usd,
+def _failed(turn: _Turn, error: ProviderError) -> Answer:
+    failed = TurnFailed(
+        turn=turn.request.turn, reason=error.reason, usage=error.usage, spent=_spent(turn, error)
     )
+    return Answer(failed)
 
 
-def _spent_in_vain(turn: _Turn, error: ProviderError) -> Spend:
-    """A call left behind may have been paid for: it costs what was reserved for it."""
-    if not error.abandoned:
-        return Spend(model_calls=error.n_calls)
-    return turn.request.reserved.model_copy(update={"model_calls": error.n_calls})
+def _spent(turn: _Turn, ended: Completion | ProviderError) -> Spend:
+    return settled(turn.request.reserved, ended.usage, turn.brief.price, ended.n_calls)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from typing import NamedTuple, get_args
 
-from decisions import claims, replies, samples
+from decisions import claims, models, replies, samples
 from decisions.examination import contradictions, profile_head
 from decisions.orders import refusal
+from decisions.settling import NOTHING, settled
 from events.campaign import Model
 from events.predicates import PLACEHOLDERS, breaks, words
 from events.projections.state import State
@@ -38,7 +39,6 @@ from events.vocabulary import (
     RoleReplied,
     ScreeningRequested,
     Sha,
-    Spend,
     Trial,
     TurnAssigned,
     TurnFailed,
@@ -83,8 +83,8 @@ def _replies(evidence: Evidence) -> Iterator[str]:
             yield from _reply(event, request, evidence)
         case EditsReapplied() as event, RebaseRequested() as request:
             yield from _rebased(event, request, evidence)
-        case TurnFailed() as event, TurnAssigned(role=role):
-            yield from _spent(event, evidence.state.begun.campaign.models.of(role))
+        case TurnFailed() as event, TurnAssigned() as request:
+            yield from _spent(event, request, evidence.state)
         case _:
             pass
 
@@ -93,20 +93,23 @@ def _reply(event: RoleReplied, request: TurnAssigned, evidence: Evidence) -> Ite
     parent = evidence.text(evidence.state.tree.nodes[request.parent].source)
     if not _says(replies.parse(request.task, evidence.text(event.reply), parent), event.outcome):
         yield "the reply does not say what it was read as"
-    model = evidence.state.begun.campaign.models.of(request.role)
+    if left_out(evidence.text(event.prompt)) != event.dropped:
+        yield "the prompt has left out something else"
+    model = evidence.state.begun.campaign.models[request.model]
     if event.provider != _provider(model):
-        yield f"{request.role} has the provider {_provider(model)}, not {event.provider}"
-    yield from _spent(event, model)
+        yield f"{request.model} has the provider {_provider(model)}, not {event.provider}"
+    yield from _spent(event, request, evidence.state)
 
 
-def _spent(event: RoleReplied | TurnFailed, model: Model) -> Iterator[str]:
-    if model.provider == "catalogue" and event.spent != Spend():
-        yield "the catalogue costs nothing"
-    has_called = model.provider == "catalogue" or event.spent.model_calls > 0
-    if isinstance(event, RoleReplied) and not has_called:
+def _spent(event: RoleReplied | TurnFailed, request: TurnAssigned, state: State) -> Iterator[str]:
+    n_calls, is_free = event.spent.model_calls, state.begun.campaign.models[request.model].is_free
+    price = models.price(state, request.model)
+    if event.spent != settled(request.reserved, event.usage, price, n_calls):
+        yield "it has not cost what its tokens take"
+    if is_free and (n_calls or event.usage != NOTHING):
+        yield "a provider that calls nobody costs nothing"
+    if isinstance(event, RoleReplied) and not is_free and not n_calls:
         yield "a model replied without a call"
-    if event.spent.device_s:
-        yield "a role spends no device time"
 
 
 def _provider(model: Model) -> str:
@@ -118,6 +121,10 @@ def _provider(model: Model) -> str:
             return f"litellm:{model.model}"
         case "command":
             return f"command:{PurePath(model.command[0]).name}"
+        case "manual":
+            return f"manual:{PurePath(model.folder or '').name}"
+        case "recorded":
+            return f"recorded:{PurePath(model.run or '').name}"
 
 
 def _rebased(event: EditsReapplied, request: RebaseRequested, evidence: Evidence) -> Iterator[str]:
@@ -130,6 +137,12 @@ def _rebased(event: EditsReapplied, request: RebaseRequested, evidence: Evidence
         yield "the edits fit their new parent otherwise than recorded"
 
 
+def left_out(prompt: str) -> tuple[str, ...]:
+    """What a prompt says that it has no room for; it does so before anything that agents wrote."""
+    said = prompt.partition("\nLeft out for length: ")[2].partition(".\n")[0]
+    return () if said == "nothing" else tuple(said.split(", "))
+
+
 def no_edits(parsed: replies.Parsed) -> Complaint:
     """What is recorded of a step that gives no draft on another parent."""
     reason = parsed.reason if isinstance(parsed, Complaint) else "the reply has no edits"
@@ -139,8 +152,8 @@ def no_edits(parsed: replies.Parsed) -> Complaint:
 def _says(parsed: replies.Parsed, recorded: Outcome) -> bool:
     """Whether ``recorded`` is all that was read, but for the target's normal form of a source."""
     match parsed:
-        case replies.PlanText():
-            return recorded == parsed.design_plan()
+        case replies.PlanTexts():
+            return recorded == parsed.designs()
         case replies.SourceText():
             return isinstance(recorded, Draft) and recorded == parsed.draft(recorded.normalized)
         case Analysis() | Review() | Complaint() | Nothing():

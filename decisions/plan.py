@@ -60,6 +60,7 @@ RULES = (
     Rule(
         "turns.proceed", 1, ("turn_assigned", "turn_dropped", "candidate_proposed"), turns.proceed
     ),
+    Rule("turns.repair", 1, ("turn_assigned",), turns.repair),
     Rule("knowledge.judge", 1, ("fact_judged",), knowledge.judge),
     Rule("learning.request", 1, ("learning_requested",), learning.request),
     Rule("closing.close", 1, ("search_closed",), closing.close),

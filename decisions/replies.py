@@ -6,7 +6,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from events.vocabulary import Analysis, Complaint, DesignPlan, Draft, Nothing, Review, Sha, Task
+from events.vocabulary import (
+    Analysis,
+    Complaint,
+    DesignPlan,
+    Designs,
+    Draft,
+    Nothing,
+    Review,
+    Sha,
+    Task,
+)
 
 MAX_REPLY_BYTES = 1 << 20
 MAX_SOURCE_BYTES = 1 << 18
@@ -14,23 +24,28 @@ MAX_SENTENCE = 2000
 """Characters of a text that is recorded inline and shown in later prompts."""
 MAX_EDITS = 100
 MAX_CITES = 50
+MAX_DESIGNS = 8
 
 _PROPOSAL = frozenset({"hypothesis", "speedup", "cites", "move"})
 _TAKES: Mapping[str, frozenset[str]] = {
-    "design": _PROPOSAL | {"plan"},
+    "design": frozenset({"design"}),
     "implement": _PROPOSAL | {"source"},
     "step": _PROPOSAL | {"edit"},
     "analyse": frozenset({"bottleneck", "advice"}),
     "review": frozenset({"review", "reason"}),
 }
 _NEEDS: Mapping[str, tuple[str, ...]] = {
-    "design": ("hypothesis", "plan"),
+    "design": ("design",),
     "implement": ("hypothesis", "source"),
     "step": ("hypothesis", "edit"),
     "analyse": ("bottleneck", "advice"),
     "review": ("review", "reason"),
 }
-_TAGS = sorted(frozenset().union(*_TAKES.values()) | {"nothing", "think"})
+_DESIGN_TAKES = _PROPOSAL | {"bottleneck", "bytes", "plan"}
+_DESIGN_NEEDS = ("hypothesis", "bottleneck", "bytes", "plan")
+_MOVE_NEEDS = ("hypothesis", "plan")
+_REPEATED = frozenset({"design", "edit"})
+_TAGS = sorted(_DESIGN_TAKES.union(*_TAKES.values()) | {"nothing", "think"})
 # A tag named in prose, in backticks, is not an answer.
 _OPEN = re.compile(rf"(?<!`)<({'|'.join(_TAGS)})((?:\s[^<>]*)?)>")
 
@@ -43,6 +58,8 @@ class PlanText:
 
     hypothesis: str
     expected_speedup: float | None
+    bottleneck: str
+    bytes_moved: float | None
     plan: str
     move: str
     cites: tuple[str, ...]
@@ -52,10 +69,23 @@ class PlanText:
         return DesignPlan(
             hypothesis=self.hypothesis,
             expected_speedup=self.expected_speedup,
+            bottleneck=self.bottleneck,
+            bytes_moved=self.bytes_moved,
             plan=_sha(self.plan),
             move=self.move,
             cites=self.cites,
         )
+
+
+@dataclass(frozen=True)
+class PlanTexts:
+    """The designs of one reply; no two have the same plan."""
+
+    plans: tuple[PlanText, ...]
+
+    def designs(self) -> Designs:
+        """As the record has them."""
+        return Designs(designs=tuple(plan.design_plan() for plan in self.plans))
 
 
 @dataclass(frozen=True)
@@ -84,7 +114,7 @@ def _sha(text: str) -> Sha:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-Parsed = PlanText | SourceText | Analysis | Review | Complaint | Nothing
+Parsed = PlanTexts | SourceText | Analysis | Review | Complaint | Nothing
 
 
 @dataclass(frozen=True)
@@ -138,7 +168,7 @@ def _read(task: Task, parts: list[_Part], parent_source: str) -> Parsed:
     tags = [part.tag for part in parts]
     if tags == ["nothing"]:
         return Nothing(reason=_sentence(parts[0]))
-    _check_tags(task, tags)
+    _check_tags(f"a reply to {task!r}", tags, _TAKES[task], _NEEDS[task])
     texts = {part.tag: part for part in parts}
     match task:
         case "analyse":
@@ -148,9 +178,7 @@ def _read(task: Task, parts: list[_Part], parent_source: str) -> Parsed:
         case "review":
             return Review(go=_go(texts["review"]), reason=_sentence(texts["reason"]))
         case "design":
-            plan = texts["plan"].body.strip()
-            _check_size("plan", plan)
-            return PlanText(*_claim(texts), plan, *_origin(texts))
+            return _plans([part for part in parts if part.tag == "design"])
         case "implement":
             source = _unwrapped(texts["source"].body)
             _check_size("source", source)
@@ -160,16 +188,47 @@ def _read(task: Task, parts: list[_Part], parent_source: str) -> Parsed:
             return SourceText(*_claim(texts), source, *_origin(texts))
 
 
-def _check_tags(task: Task, tags: list[str]) -> None:
+def _plans(designs: list[_Part]) -> PlanTexts:
+    if len(designs) > MAX_DESIGNS:
+        raise _BadReplyError(f"{len(designs)} designs are too many; send the best {MAX_DESIGNS}")
+    plans: list[PlanText] = []
+    for number, design in enumerate(designs, start=1):
+        try:
+            plans.append(_plan(design))
+        except _BadReplyError as e:
+            raise _BadReplyError(f"design {number}: {e}") from e
+        if plans[-1].plan in [plan.plan for plan in plans[:-1]]:
+            raise _BadReplyError(f"design {number}: its plan is that of an earlier one; change it")
+    return PlanTexts(tuple(plans))
+
+
+def _plan(design: _Part) -> PlanText:
+    parts = _parts(design.body)
+    tags = [part.tag for part in parts]
+    needs = _MOVE_NEEDS if "move" in tags else _DESIGN_NEEDS
+    _check_tags("a <design>", tags, _DESIGN_TAKES, needs)
+    texts = {part.tag: part for part in parts}
+    plan = texts["plan"].body.strip()
+    _check_size("plan", plan)
+    return PlanText(
+        *_claim(texts),
+        _sentence(texts["bottleneck"]) if "bottleneck" in texts else "",
+        _positive(texts["bytes"]) if "bytes" in texts else None,
+        plan,
+        *_origin(texts),
+    )
+
+
+def _check_tags(what: str, tags: list[str], takes: frozenset[str], needs: tuple[str, ...]) -> None:
     if "nothing" in tags:
         raise _BadReplyError("<nothing> stands alone; send it or an answer, not both")
     for tag in tags:
-        if tag not in _TAKES[task]:
-            takes = ", ".join(f"<{t}>" for t in sorted(_TAKES[task]))
-            raise _BadReplyError(f"a reply to {task!r} has no <{tag}>; it takes {takes}")
-        if tag != "edit" and tags.count(tag) > 1:
+        if tag not in takes:
+            known = ", ".join(f"<{t}>" for t in sorted(takes))
+            raise _BadReplyError(f"{what} has no <{tag}>; it takes {known}")
+        if tag not in _REPEATED and tags.count(tag) > 1:
             raise _BadReplyError(f"<{tag}> appears {tags.count(tag)} times; send it once")
-    for tag in _NEEDS[task]:
+    for tag in needs:
         if tag not in tags:
             raise _BadReplyError(
                 f"<{tag}> is missing; add <{tag}>...</{tag}>, or answer <nothing>why</nothing>"
@@ -177,7 +236,8 @@ def _check_tags(task: Task, tags: list[str]) -> None:
 
 
 def _claim(texts: Mapping[str, _Part]) -> tuple[str, float | None]:
-    return _sentence(texts["hypothesis"]), _speedup(texts.get("speedup"))
+    speedup = texts.get("speedup")
+    return _sentence(texts["hypothesis"]), None if speedup is None else _positive(speedup)
 
 
 def _origin(texts: Mapping[str, _Part]) -> tuple[str, tuple[str, ...]]:
@@ -196,16 +256,14 @@ def _sentence(part: _Part) -> str:
     return text
 
 
-def _speedup(part: _Part | None) -> float | None:
-    if part is None:
-        return None
+def _positive(part: _Part) -> float:
     try:
         value = float(part.body.strip().rstrip("x"))
     except ValueError:
         value = math.nan
     if not 0 < value < math.inf:
         raise _BadReplyError(
-            "<speedup> is not a positive number; write one such as 1.3, or leave the tag out"
+            f"<{part.tag}> is not a positive number; write one such as 1.3, without a unit"
         )
     return value
 

@@ -9,7 +9,7 @@ from events.vocabulary import (
     BoundMeasured,
     CandidateExamined,
     CandidateProposed,
-    DesignPlan,
+    Designs,
     Draft,
     EditsReapplied,
     FactChecked,
@@ -90,8 +90,8 @@ def _of_reply(reply: RoleReplied) -> tuple[Named, ...]:
         Named("template", reply.template),
     )
     match reply.outcome:
-        case DesignPlan(plan=plan):
-            return (*own, Named("plan", plan))
+        case Designs(designs=designs):
+            return (*own, *(Named("plan", design.plan) for design in designs))
         case Draft(source=source):
             return (*own, Named("source", source))
         case _:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from events.campaign import Campaign, RoleName
+from events.campaign import Campaign, ModelName, RoleName
 
 Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256 of a blob's bytes, hex."""
@@ -77,8 +77,19 @@ class RunStarted(Value):
     sources: dict[str, "KernelSources"]
     """Per kernel, the target's own sources that the run starts from."""
     cards: dict[str, "KernelCard"]
+    prices: dict[str, "Price"] = {}
+    """What the models take, by their names in the campaign; one that calls nobody has none."""
     shares_host: bool = False
     """The target's device is the machine itself: screening and measuring take turns."""
+
+
+class Price(Value):
+    """What a model takes, in US dollars, and who says so."""
+
+    usd_per_million_in: float = Field(ge=0)
+    usd_per_million_out: float = Field(ge=0)
+    source: str
+    """``campaign``, ``not given``, or ``litellm`` with its version."""
 
 
 class KernelSources(Value):
@@ -206,6 +217,13 @@ class Spend(Value):
     device_s: float = 0.0
 
 
+class Usage(Value):
+    """Tokens that calls took, as their provider counts them."""
+
+    tokens_in: int = Field(ge=0)
+    tokens_out: int = Field(ge=0)
+
+
 class TurnAssigned(Value):
     """Request: a role is asked for one reply."""
 
@@ -215,14 +233,24 @@ class TurnAssigned(Value):
     kernel: str
     role: RoleName
     task: Task
+    nth: int
+    """Of the turns of this kernel and task, from 1."""
+    model: ModelName
+    """Who is asked, by the name in the campaign."""
     parent: CandidateId
     """The best version when the turn was assigned."""
     thread: int
-    """First turn of this chain (architect, implementer, reviewer share one)."""
+    """First turn of this chain."""
+    architect: int | None = None
+    """First turn of an implementer's own thread: the turn whose design it takes over."""
+    repairs: CandidateId | None = None
+    """Implementer: its candidate that screening refused, to be written again."""
     plan: Sha | None = None
     """Implementer: the architect's plan."""
     draft: Sha | None = None
-    """Reviewer: the source to read."""
+    """Reviewer: the source to read. Implementer: the refused one."""
+    diagnostics: Sha | None = None
+    """Implementer: what the build said of the refused source, if it was the build."""
     complaint: str | None = None
     """Repair: why the last reply could not be used."""
     previous: Sha | None = None
@@ -235,12 +263,22 @@ class TurnAssigned(Value):
 class DesignPlan(Value):
     """An architect's whole-kernel design, in words."""
 
-    type: Literal["design_plan"] = "design_plan"
     hypothesis: str
     expected_speedup: float | None = None
+    bottleneck: str = ""
+    """What is expected to limit it; a catalogue's move need not say."""
+    bytes_moved: float | None = None
+    """Between the device and its memory in one launch, as expected."""
     plan: Sha
     move: str = ""
     cites: tuple[str, ...] = ()
+
+
+class Designs(Value):
+    """What an architect wants built, the most promising first."""
+
+    type: Literal["designs"] = "designs"
+    designs: tuple[DesignPlan, ...]
 
 
 class Draft(Value):
@@ -288,7 +326,7 @@ class Nothing(Value):
 
 
 Outcome = Annotated[
-    DesignPlan | Draft | Analysis | Review | Complaint | Nothing, Field(discriminator="type")
+    Designs | Draft | Analysis | Review | Complaint | Nothing, Field(discriminator="type")
 ]
 
 
@@ -301,9 +339,14 @@ class RoleReplied(Value):
     reply: Sha
     outcome: Outcome
     provider: str
-    """``catalogue``, ``litellm:<model>`` or ``command:<program>``."""
+    """``catalogue``, ``litellm:<model>``, ``command:<program>``, ``manual:<folder>`` or
+    ``recorded:<run>``."""
     template: Sha
     """Content hash of the prompt template."""
+    dropped: tuple[str, ...] = ()
+    """What the prompt had no room for: ids of facts, and how many lessons and moves."""
+    usage: Usage | None
+    """None if nobody says, or nobody could believe it: then it counts what was reserved."""
     spent: Spend
     wall_s: float
 
@@ -314,6 +357,8 @@ class TurnFailed(Value):
     kind: Literal["turn_failed"] = "turn_failed"
     turn: int
     reason: str
+    usage: Usage | None
+    """As of `RoleReplied`; None also if a call may have been paid for and nobody can tell."""
     spent: Spend
 
 
@@ -341,11 +386,15 @@ class CandidateProposed(Value):
     cites: tuple[str, ...] = ()
     author: str
     """``target`` for its own sources, else ``role/provider``."""
+    models: dict[str, ModelName] = {}
+    """Who answered for the roles of its thread."""
     turn: int | None = None
     reply: Sha | None = None
     """Steps: the reply that holds the edits, to apply them again to another parent."""
     rebased_from: CandidateId | None = None
     """The same step on an earlier best version."""
+    repairs: CandidateId | None = None
+    """The refused source of the same design, of which this one is the repair."""
 
 
 class RebaseRequested(Value):

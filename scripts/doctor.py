@@ -1,19 +1,33 @@
-"""Check what a campaign on this machine's processor needs, and say what to do about the rest."""
+"""Check what campaigns need on this machine, and say what to do about the rest."""
 
 import argparse
 import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from events.campaign import ROLES, Campaign
+from scripts.campaign_file import load
+from scripts.models import lacking
 from scripts.runs import FAILED, lease_file, without_traceback
 from targets.protocol import TargetError
 
-NEEDED = ("jinja2", "litellm", "msgpack", "numpy", "pydantic", "ray", "rich", "scipy", "structlog")
+NEEDED = (
+    "httpx",
+    "jinja2",
+    "litellm",
+    "msgpack",
+    "numpy",
+    "pydantic",
+    "ray",
+    "rich",
+    "scipy",
+    "structlog",
+)
 MIN_PYTHON = (3, 11)
 MIN_CORES = 2
 MIN_MEMORY_GIB = 4.0
@@ -35,8 +49,13 @@ class Line(NamedTuple):
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what was found; return 0 if a campaign can run here, else 1."""
     parser = argparse.ArgumentParser(prog="kernelwright doctor", description=__doc__)
-    parser.parse_args(argv)
+    parser.add_argument(
+        "campaign", type=Path, nargs="?", metavar="CAMPAIGN.toml", help="look at its models as well"
+    )
+    args = parser.parse_args(argv)
     lines = [check() for check in CHECKS]
+    if args.campaign is not None:
+        lines += _models(load(args.campaign))
     for line in lines:
         word = "ok" if line.ok else "missing" if line.needed else "note"
         print(f"{word:<8} {line.name:<10} {line.text}")
@@ -72,13 +91,13 @@ def _asked(name: str, ask: Callable[[], str]) -> Line:
 
 
 def _compiler() -> Line:
-    from targets.cpu.toolchain import compiler
+    from targets.sandbox.compiler import compiler
 
     return _asked("compiler", lambda: f"{' '.join(compiler().command)} ({compiler().version})")
 
 
 def _sandbox() -> Line:
-    from targets.cpu.sandbox import isolation
+    from targets.sandbox.runner import isolation
 
     return _asked("sandbox", isolation)
 
@@ -98,6 +117,48 @@ def _memory() -> Line:
     ok = gib >= MIN_MEMORY_GIB
     advice = "" if ok else f"; with less than {MIN_MEMORY_GIB:g} GiB use preset 'small' and --local"
     return Line("memory", ok, f"{gib:.1f} GiB{advice}", needed=False)
+
+
+def _rngd_compiler() -> Line:
+    from targets.rngd.environment import COMPILER, LANGUAGE, environment, environments
+
+    def versions() -> str:
+        environment()
+        return "; ".join(
+            f"{LANGUAGE} {each.version}, {COMPILER} {each.versions[COMPILER]}"
+            + ("" if each.evaluates else " (tells no costs)")
+            for each in environments()
+        )
+
+    return _asked("rngd", versions)._replace(needed=False)
+
+
+def _rngd_runtime() -> Line:
+    from targets.rngd.environment import INSTALL_RUNTIME, RUNTIME, VARIABLE, runtime
+
+    found = _asked(
+        "rngd check", lambda: f"{RUNTIME} {run.versions[RUNTIME]}" if (run := runtime()) else ""
+    )
+    if found.text:
+        return found._replace(needed=False)
+    missing = f"{RUNTIME} is missing, so no kernel of RNGD can be accepted: `{INSTALL_RUNTIME}`"
+    return Line(
+        "rngd check", False, f"{missing}, or name its environment in {VARIABLE}", needed=False
+    )
+
+
+def _rngd_chip() -> Line:
+    from targets.rngd.device import chip, description
+    from targets.rngd.environment import evaluator
+
+    found = chip()
+    if found:
+        return Line(
+            "rngd chip", True, f"{found} (not used: jobs run on the simulated device)", needed=False
+        )
+    return _asked("rngd chip", lambda: f"none; {description(evaluator())}")._replace(
+        ok=False, needed=False
+    )
 
 
 def _disk() -> Line:
@@ -127,6 +188,17 @@ def _lease() -> Line:
     return Line("lease", True, "free", needed=False)
 
 
+def _models(campaign: Campaign) -> Iterator[Line]:
+    """Whether each model can be asked; of a key only the name is told."""
+    for name, model in campaign.answering().items():
+        missing = lacking(model, os.environ)
+        key = f", key in {model.api_key_env}" if model.api_key_env else ""
+        roles = [role for role in ROLES if name in campaign.roles.of(role)]
+        about = missing or f"{model.provider}{key}"
+        yield Line("model", missing is None, f"{name}: {about}; answers for {', '.join(roles)}")
+
+
 CHECKS: Sequence[Callable[[], Line]] = (
     _python, _packages, _system, _compiler, _sandbox, _cores, _memory, _disk, _lease,
+    _rngd_compiler, _rngd_runtime, _rngd_chip,
 )  # fmt: skip

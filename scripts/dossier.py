@@ -23,6 +23,7 @@ from events.vocabulary import (
     RoleReplied,
 )
 from scripts.plain import visible
+from scripts.readings import stand_in
 from scripts.reporting.diffs import diff
 from scripts.reporting.trials import readings
 from scripts.statics import static
@@ -157,6 +158,8 @@ def _screening(trail: Trail, state: State) -> Iterator[str]:
         for fixture in event.fixtures:
             margin = "-" if fixture.margin is None else f"{fixture.margin:.3f}"
             yield f"  margin {margin:<7} {fixture.fixture} {fixture.detail}".rstrip()
+    if device := stand_in(state.toolchain):
+        yield f"readings    {device}"
     if trail.screened and isinstance(trail.screened.event, CandidateScreened):
         yield f"screened    record {trail.screened.seq}: {trail.screened.event.reason}"
 

@@ -9,6 +9,7 @@ COMMANDS: Mapping[str, str] = {
     "run": "start a campaign from its file, or go on with a run folder",
     "replay": "fold a run's log offline, check its digests, show the state",
     "tree": "show every candidate of a run, with its verdict and effect",
+    "prompts": "list the roles' prompts, and show what a role of a run would be told now",
     "audit": "re-derive every decision of a run from the recorded evidence",
     "report": "write a run's report",
     "truth": "compare a run's claims with the truth, where a simulated device knows it",

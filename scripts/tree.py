@@ -18,6 +18,7 @@ from events.vocabulary import CandidateId
 from scripts.operated import ordered
 from scripts.plain import one_line
 from scripts.progress import times
+from scripts.readings import stand_in
 from scripts.runs import UsageError, recorded, without_traceback
 from scripts.statics import agreement, static
 
@@ -39,12 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the tree of one kernel or of all; return 0."""
     args = _parser().parse_args(argv)
     records, _ = recorded(args.run)
-    tree, orders = replay(records).tree, ordered(records)
+    state, orders = replay(records), ordered(records)
+    tree = state.tree
     kernels = _kernels(tree, args.kernel)
     if args.as_json:
         print(json.dumps({kernel: _table(tree, kernel) for kernel in kernels}))
         return 0
     console = Console() if sys.stdout.isatty() else None
+    if device := stand_in(state.toolchain):
+        _print(console, f"readings: {device}", "yellow")
     for kernel in kernels:
         show(tree, kernel, console)
     for order in orders:

@@ -224,6 +224,20 @@ class CostModel(Protocol):
         ...
 
 
+@runtime_checkable
+class WholeCompiler(Protocol):
+    """A target whose builds stop before the program that the device runs: the rest takes long."""
+
+    def compile_fully(self, kernel: str, artifact: bytes) -> Built | BuildFailed:
+        """Return the device's program of an artifact.
+
+        Raises:
+            ValueError: this is no artifact of this kernel.
+            TargetError: a tool of the last stages is missing; the text says how to get it.
+        """
+        ...
+
+
 class Clock(Protocol):
     """Time in a simulated world; `sim.clock.VirtualClock` is one."""
 

@@ -12,6 +12,7 @@ from events.errors import FoldError
 from events.projections.desk import Desk
 from events.projections.knowledge import Knowledge
 from events.projections.ledger import DeviceLedger
+from events.projections.returns import Returns
 from events.projections.spending import Spending, changed
 from events.projections.tree import DesignTree, Status
 from events.toolchain import toolchain_digest
@@ -98,6 +99,7 @@ class State:
     desk: Desk = field(default_factory=Desk)
     knowledge: Knowledge = field(default_factory=Knowledge)
     spending: Spending = field(default_factory=Spending)
+    returns: Returns = field(default_factory=Returns)
     pending: dict[int, Request] = field(default_factory=dict)
     """Requests without a reply, by sequence number."""
     lost: dict[int, Request] = field(default_factory=dict)
@@ -259,13 +261,13 @@ def _turn_assigned(event: TurnAssigned, state: State, record: Record) -> None:
 @_take.register
 def _role_replied(event: RoleReplied, state: State, record: Record) -> None:
     state.spending.settle(state.answer(record), event.spent)
-    state.desk.reply(event, record.seq)
+    state.returns.end(state.desk.reply(event, record.seq), event.spent)
 
 
 @_take.register
 def _turn_failed(event: TurnFailed, state: State, record: Record) -> None:
     state.spending.settle(state.answer(record), event.spent)
-    state.desk.fail(event, record.seq)
+    state.returns.end(state.desk.fail(event, record.seq), event.spent)
 
 
 @_take.register
@@ -312,7 +314,9 @@ def _candidate_examined(event: CandidateExamined, state: State, record: Record) 
 
 @_take.register
 def _candidate_screened(event: CandidateScreened, state: State, record: Record) -> None:
+    examined = state.tree.nodes[event.candidate].examined
     state.tree.refuse_or_queue(event, record.seq)
+    state.desk.screen(event, examined.diagnostics if examined else None, record.seq)
 
 
 @_take.register
@@ -381,6 +385,8 @@ def _request_lost(event: RequestLost, state: State, record: Record) -> None:
         if with_actor:
             work = work_id(request)
             state.losses[work] = state.losses.get(work, 0) + 1
+            if isinstance(request, TurnAssigned):
+                state.returns.end(request, request.reserved)
 
 
 @_take.register
@@ -398,6 +404,7 @@ def _work_abandoned(event: WorkAbandoned, state: State, record: Record) -> None:
     state.settle_losses(record)
     if event.candidate is not None:
         state.tree.close(event.candidate, Status.REFUSED, event.reason, record.seq)
+        state.desk.forget(event.candidate)
     if event.turn is not None:
         state.desk.drop(event.turn, event.reason)
     if event.job is not None:
@@ -409,6 +416,7 @@ def _work_abandoned(event: WorkAbandoned, state: State, record: Record) -> None:
 def _candidate_accepted(event: CandidateAccepted, state: State, record: Record) -> None:
     node = state.tree.accept(event, record.seq)
     state.desk.replace(node.kernel, event.incumbent)
+    state.returns.credit(node.models, -event.effect)
 
 
 @_take.register
@@ -423,10 +431,14 @@ def _candidate_shelved(event: CandidateShelved, state: State, record: Record) ->
 
 @_take.register
 def _candidate_withdrawn(event: CandidateWithdrawn, state: State, record: Record) -> None:
-    kernel = state.tree.withdraw(event, record.seq).kernel
+    node = state.tree.nodes[event.candidate]
+    if node.status is Status.ACCEPTED:
+        state.returns.credit(node.models, node.effect or 0.0)
+    state.tree.withdraw(event, record.seq)
+    state.desk.forget(event.candidate)
     if event.incumbent is not None:
-        state.desk.replace(kernel, event.candidate)
-        state.ledger.of(kernel).drop_final()
+        state.desk.replace(node.kernel, event.candidate)
+        state.ledger.of(node.kernel).drop_final()
 
 
 @_take.register

@@ -76,6 +76,8 @@ class Node:
     """Sequence number of the proposal."""
     reply: Sha | None = None
     """Steps that may be rebased: the reply that holds the edits."""
+    models: dict[str, str] = field(default_factory=dict)
+    """As of `CandidateProposed`."""
     status: Status = Status.PROPOSED
     artifact: Sha | None = None
     refused_by: tuple[int, ...] = ()
@@ -150,6 +152,8 @@ class Branch:
     n_steps: int = 0
     n_rebased: int = 0
     """Steps that are an earlier one on a new parent; they do not count as proposals."""
+    n_repaired: int = 0
+    """Designs that are a refused one again; they count as proposals, not as another design."""
     finished: KernelFinished | None = None
 
 
@@ -239,6 +243,7 @@ class DesignTree:
         node = Node(
             candidate, event.kernel, event.form, event.parent, event.hypothesis,
             event.source, event.normalized, event.move, event.author, seq, event.reply,
+            event.models,
         )  # fmt: skip
         self.nodes[candidate] = node
         self.changed[candidate] = self.proposed[candidate] = None
@@ -253,6 +258,7 @@ class DesignTree:
             branch.n_steps += node.form == "step"
         elif node.form == "baseline":
             branch.baseline = candidate
+        branch.n_repaired += event.repairs is not None
         if event.rebased_from is not None:
             branch.n_rebased += 1
             self.reapplied.pop(event.rebased_from, None)

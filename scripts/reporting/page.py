@@ -9,6 +9,7 @@ from markupsafe import Markup
 from events.blobs import Blobs
 from scripts.operated import ordered
 from scripts.plain import visible
+from scripts.readings import stand_in
 from scripts.reporting import (
     accounts,
     branches,
@@ -62,6 +63,7 @@ def _told(run: Run, blobs: Blobs, truth: Truth | None) -> dict[str, Any]:
     return {
         "run": run,
         "start": run.state.begun,
+        "device": stand_in(run.state.toolchain),
         "head": results.headline(run, kernels),
         "results": kernels,
         "speedup_chart": figures.speedups(run, done),

@@ -14,7 +14,7 @@ from decisions.policy import FORMER
 from events.errors import FoldError, LogError
 from events.log import read
 from events.pruned import KnownBlobs
-from events.vocabulary import Decision, Mark, Order, Record, Reply, Request
+from events.vocabulary import Decision, Mark, Order, Record, Reply, Request, RoleReplied
 from tests.support.eventful import eventful
 
 KINDS = [
@@ -25,16 +25,18 @@ KINDS = [
 ]
 UNTOUCHED = (
     "acceptance.max_pairs", "acceptance.min_run_s", "acceptance.noise_pairs",
-    "budget.cost_usd", "budget.model_calls", "budget.tokens", "budget.wall_s",
-    "kernels", "models.default.api_key_env", "models.default.base_url",
-    "models.default.max_tokens", "models.default.model", "models.default.timeout_s",
-    "models.default.usd_per_million_in", "models.default.usd_per_million_out",
-    "name", "preset", "search.max_designs", "search.repairs", "target",
+    "budget.cost_usd", "budget.wall_s",
+    "kernels", "models.{}.api_key_env", "models.{}.at_once", "models.{}.base_url",
+    "models.{}.command", "models.{}.folder", "models.{}.max_tokens", "models.{}.model",
+    "models.{}.run", "models.{}.timeout_s",
+    "name", "preset", "search.repairs", "target",
 )  # fmt: skip
 READ = "what an instrument read, once; `audit --rebuild` reads it again of what was accepted"
 SETTING = "what the operator asked for; no decision of this run came near it"
 WORDS = "said of an event that cannot happen again"
 IDLE = "versions of rules that decided nothing in this stretch of the log"
+COUNTED = "what a model's provider has counted; nobody else did"
+PAID = dict.fromkeys(("spent.cost_usd", "spent.model_calls", "spent.tokens"), COUNTED)
 JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     "run_started": {
         **dict.fromkeys((f"campaign.{setting}" for setting in UNTOUCHED), SETTING),
@@ -51,7 +53,8 @@ JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     ),
     "log_repaired": {"offset": "a place in a file that has been written over"},
     "blobs_pruned": {"n_bytes": "the size of files that are gone"},
-    "role_replied": {"wall_s": READ},
+    "role_replied": {"wall_s": READ, **PAID},
+    "turn_failed": PAID,
     "candidate_examined": {
         "fixtures[].fixture": READ,
         "fixtures[].margin": READ,
@@ -83,13 +86,14 @@ class Run(NamedTuple):
 
 
 def _chosen(records: list[Record]) -> set[int]:
-    """The first, the middle and the last record of each kind."""
+    """The first, the middle and the last record of each kind, and a reply that was paid for."""
     chosen: set[int] = set()
     for kind in KINDS:
         seqs = [r.seq for r in records if r.event.kind == kind]
         assert seqs, f"the run has no {kind}"
         chosen |= {seqs[0], seqs[len(seqs) // 2], seqs[-1]}
-    return chosen
+    paid = (r.seq for r in records if isinstance(r.event, RoleReplied) and r.event.spent.tokens)
+    return chosen | {next(paid)}
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +180,7 @@ def changes(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 RECORD = TypeAdapter(Record)
 TABLES = {"versions", "rules", "toolchain", "sources", "cards", "bounds", "figures", "value",
-          "bounds_s"}  # fmt: skip
+          "bounds_s", "models", "prices"}  # fmt: skip
 """Fields whose keys are data."""
 
 

@@ -6,9 +6,9 @@ As a program it records such a run anew for `tests.support.pinned`.
 import gzip
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
-from actors.crew import crew
 from actors.director import Director
 from actors.local_mailbox import LocalMailbox
 from actors.messages import Actor, Answer, Command
@@ -16,6 +16,7 @@ from actors.opening import first_event
 from decisions import plan
 from decisions.address import DIRECTOR
 from decisions.policy import IN_FORCE
+from decisions.settling import NOTHING
 from events.blobs import Blobs
 from events.log import Entry, EventLog, read
 from events.projections.state import work_id
@@ -29,11 +30,12 @@ from events.vocabulary import (
     TurnFailed,
 )
 from scripts.records.prune import prune
+from tests.support.author import authored, authors, known
 from tests.support.crash_disk import QUICK
 from tests.support.fake_target import CostedTarget
 from tests.support.operated import EVERYTHING, Operator
 from tests.support.pinned import RECORDS
-from tests.support.runs import SECRET, campaign, ticking
+from tests.support.runs import SECRET, ticking
 
 N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
 """How often work is lost with its actor; twice is once too often."""
@@ -56,22 +58,28 @@ class Frail:
             self._lost[work] -= 1
             return Answer(RequestLost(by="mailbox", reason="its node is gone"))
         if isinstance(command.request, TurnAssigned) and command.request.turn == 3:
-            return Answer(TurnFailed(turn=3, reason="time limit", spent=Spend()))
+            return Answer(TurnFailed(turn=3, reason="time limit", usage=NOTHING, spent=Spend()))
         return self._actor.handle(command)
+
+
+def _frail(actors: Mapping[str, Actor], lost: dict[str, int]) -> "dict[str, Frail]":
+    return {name: Frail(actor, lost) for name, actor in actors.items()}
 
 
 def eventful(run: Path) -> None:
     """Run a campaign to its end: with losses, orders, a stop, a resumption, a repair, a prune."""
     target, blobs = CostedTarget(), Blobs(run, QUICK)
     lost = dict(N_LOST)
-    actors = {n: Frail(a, lost) for n, a in crew(target, run / "lease", {}, lambda: 0.0).items()}
+    actors = _frail(authors(run, target, "implementer"), lost)
     with EventLog.open(run, ticking(), QUICK) as log:
         operator = Operator(*EVERYTHING)
         boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
         operator.state = lambda: boss.state
+        settings = authored("implementer", max_candidates=24)
         first = first_event(
-            campaign(max_candidates=24), target, blobs, secret_seed=SECRET, versions={"python": "3"}
-        )
+            settings, target, blobs, secret_seed=SECRET, versions={"python": "3"},
+            prices=known(settings),
+        )  # fmt: skip
         boss.start(first)
 
         def is_measuring() -> bool:
@@ -84,9 +92,7 @@ def eventful(run: Path) -> None:
         torn = LogRepaired(offset=7, n_bytes=4, sha=blobs.put(b"torn"))
         log.append([Entry(torn, DIRECTOR)])
         newer = CostedTarget(version="1.1")
-        actors |= {
-            n: Frail(a, lost) for n, a in crew(newer, run / "lease", {}, lambda: 0.0).items()
-        }
+        actors |= _frail(authors(run, newer, "implementer"), lost)
         mark = RunResumed(
             versions={"python": "3"}, rules=dict(IN_FORCE), toolchain=newer.fingerprint()
         )

@@ -66,7 +66,7 @@ class FakeCatalogue:
         left = [name for name in DESIGNS if f"design:{name}" not in ask.tried]
         if not left:
             return "<nothing>every design was tried</nothing>"
-        return self._proposal(f"design:{left[0]}", f"<plan>{left[0]}</plan>")
+        return f"<design>{self._proposal(f'design:{left[0]}', f'<plan>{left[0]}</plan>')}</design>"
 
     def _step(self, ask: Ask) -> str:
         now = facts_of(ask.incumbent_source).get("knob", "0")

@@ -73,7 +73,11 @@ def _with_rules(run: Path, n: int) -> tuple[State, TurnAssigned]:
     for i in range(n):
         rule = Predicate(conditions=(Condition(tokens=(f"word{i}",)),))
         fact = FactLearned(
-            kernel="alpha", topic="rule", claim=f"no {i}", predicate=rule, toolchain=""
+            kernel="alpha",
+            topic="rule",
+            claim=f"no {i}",
+            predicate=rule,
+            toolchain=state.toolchain_digest,
         )
         seq, because = state.seq + 1, (state.seq,)
         state.apply(Record(seq=seq, time_ns=0, actor="keeper", because=because, event=fact))
