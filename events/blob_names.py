@@ -13,6 +13,7 @@ from events.vocabulary import (
     Draft,
     EditsReapplied,
     FactChecked,
+    FactLearned,
     FactProposed,
     LogRepaired,
     PairsMeasured,
@@ -49,11 +50,8 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return (Named("source", source),)
         case CandidateExamined() as examined:
             return _of_examination(examined)
-        case FactChecked(diagnostics=diagnostics):
-            return (Named("diagnostics", diagnostics),) if diagnostics else ()
-        case FactProposed(passage=passage, probe=probe):
-            own = (Named("passage", passage or ""), Named("source", probe.source if probe else ""))
-            return tuple(named for named in own if named.sha)
+        case FactLearned() | FactProposed() | FactChecked():
+            return _of_fact(event)
         case PairsMeasured(samples=samples) | BoundMeasured(samples=samples):
             return (Named("samples", samples),)
         case LogRepaired(sha=sha):
@@ -62,6 +60,18 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return (Named("pruned_list", sha),)
         case _:
             return ()
+
+
+def _of_fact(event: FactLearned | FactProposed | FactChecked) -> tuple[Named, ...]:
+    match event:
+        case FactLearned(probe=probe, trials=trials):
+            tried = tuple(Named("source", trial.source) for trial in trials)
+            return (Named("source", probe.source), *tried) if probe else tried
+        case FactProposed(passage=passage, probe=probe):
+            own = (Named("passage", passage or ""), Named("source", probe.source if probe else ""))
+            return tuple(named for named in own if named.sha)
+        case FactChecked(diagnostics=diagnostics):
+            return (Named("diagnostics", diagnostics),) if diagnostics else ()
 
 
 def _of_examination(examined: CandidateExamined) -> tuple[Named, ...]:

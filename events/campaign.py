@@ -43,6 +43,13 @@ class Screening(Settings):
     """Fixtures per check; the last one is drawn from the run's secret seed."""
 
 
+class KnowledgeSettings(Settings):
+    """What the knowledge keeper does."""
+
+    rules: bool = True
+    """Whether failed builds become legality rules that refuse sources before they are built."""
+
+
 class Acceptance(Settings):
     """The sequential randomization test and its price stop."""
 
@@ -149,6 +156,7 @@ class Campaign(Settings):
     """Seeds the catalogue; the secret seed of coins and held-out fixtures is drawn at the start."""
     search: Search = Search()
     screening: Screening = Screening()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
     acceptance: Acceptance = Acceptance()
     budget: Budget = Budget()
     models: dict[str, Model] = Field(default={}, validate_default=True)

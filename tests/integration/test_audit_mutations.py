@@ -68,6 +68,7 @@ JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     },
     "job_failed": {"device_s": READ, "reason": READ},
     "fact_checked": {"wall_s": READ},
+    "fact_learned": {"n_builds": READ},
     "request_lost": {"reason": WORDS},
 }
 """Fields of a record of which audit may not notice a change, and why. The time of a record, which
