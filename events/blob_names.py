@@ -13,6 +13,7 @@ from events.vocabulary import (
     Draft,
     EditsReapplied,
     FactChecked,
+    FactLearned,
     FactProposed,
     LogRepaired,
     PairsMeasured,
@@ -45,10 +46,8 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return (Named("source", source),)
         case CandidateExamined() as examined:
             return _of_examination(examined)
-        case FactChecked(diagnostics=diagnostics):
-            return (Named("diagnostics", diagnostics),) if diagnostics else ()
-        case FactProposed() as proposed:
-            return _of_proposal(proposed)
+        case FactLearned() | FactProposed() | FactChecked():
+            return _of_fact(event)
         case PairsMeasured(samples=samples) | BoundMeasured(samples=samples):
             return (Named("samples", samples),)
         case LogRepaired(sha=sha):
@@ -65,13 +64,19 @@ def _of_start(started: RunStarted) -> tuple[Named, ...]:
         for own in started.sources.values()
         for sha in (own.baseline, own.canary_wrong, own.canary_slow, *own.bounds.values())
     )
-    return (*own, *(named for offer in started.offers for named in _of_proposal(offer)))
+    return (*own, *(named for offer in started.offers for named in _of_fact(offer)))
 
 
-def _of_proposal(proposed: FactProposed) -> tuple[Named, ...]:
-    passage, probe = proposed.passage, proposed.probe
-    own = (Named("passage", passage or ""), Named("source", probe.source if probe else ""))
-    return tuple(named for named in own if named.sha)
+def _of_fact(event: FactLearned | FactProposed | FactChecked) -> tuple[Named, ...]:
+    match event:
+        case FactLearned(probe=probe, trials=trials):
+            tried = tuple(Named("source", trial.source) for trial in trials)
+            return (Named("source", probe.source), *tried) if probe else tried
+        case FactProposed(passage=passage, probe=probe):
+            own = (Named("passage", passage or ""), Named("source", probe.source if probe else ""))
+            return tuple(named for named in own if named.sha)
+        case FactChecked(diagnostics=diagnostics):
+            return (Named("diagnostics", diagnostics),) if diagnostics else ()
 
 
 def _of_examination(examined: CandidateExamined) -> tuple[Named, ...]:

@@ -43,6 +43,15 @@ class Screening(Settings):
     """Fixtures per check; the last one is drawn from the run's secret seed."""
 
 
+class KnowledgeSettings(Settings):
+    """What the knowledge keeper does."""
+
+    rules: bool = True
+    """Whether failed builds become legality rules that refuse sources before they are built."""
+    facts: tuple[str, ...] = ()
+    """Files with the facts of other runs, relative to the campaign file: claims to be checked."""
+
+
 class Acceptance(Settings):
     """The sequential randomization test and its price stop."""
 
@@ -61,13 +70,6 @@ class Acceptance(Settings):
     """A candidate without a verdict after so many pairs is parked for good."""
     start_price: float = Field(default=0.003, gt=0)
     """Price of one measurement in log-percent at the start of the run."""
-
-
-class Knowledge(Settings):
-    """What the run learns about its target besides the search."""
-
-    facts: tuple[str, ...] = ()
-    """Files with the facts of other runs, relative to the campaign file: claims to be checked."""
 
 
 class Budget(Settings):
@@ -156,8 +158,8 @@ class Campaign(Settings):
     """Seeds the catalogue; the secret seed of coins and held-out fixtures is drawn at the start."""
     search: Search = Search()
     screening: Screening = Screening()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
     acceptance: Acceptance = Acceptance()
-    knowledge: Knowledge = Knowledge()
     budget: Budget = Budget()
     models: dict[str, Model] = Field(default={}, validate_default=True)
     """By a name of the campaign's own; there is always a `DEFAULT`, the catalogue if not given."""

@@ -76,7 +76,8 @@ def _lines(belief: Belief) -> list[str]:
     about = [f"f{belief.number}", belief.state, fact.topic, fact.kernel or "the whole target"]
     under = f"toolchain {belief.toolchain[:12]}" if belief.toolchain else "no toolchain"
     evidence = ", ".join(f"#{seq}" for seq in belief.evidence)
-    notes = [under, f"records {evidence}", f"cited by {len(belief.cited_by)}", belief.reason]
+    notes = [under, f"records {evidence}", f"cited by {len(belief.cited_by)}"]
+    notes += [belief.hits, belief.reason]
     return [
         "  ".join(about),
         f"    {one_line(fact.claim)}",
@@ -96,5 +97,6 @@ def _table(belief: Belief) -> dict[str, Any]:
         "toolchain": belief.toolchain,
         "records": belief.evidence,
         "cited_by": belief.cited_by,
+        "hits": belief.hits,
         "author": belief.author,
     }

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import get_args
 
-from events.projections.knowledge import Fact
+from events.projections.knowledge import Fact, Hits
 from events.vocabulary import (
     CandidateProposed,
     FactChecked,
@@ -36,6 +36,8 @@ class Belief:
     """Records that it rests on, in order: what showed it, what states it, checks and verdicts."""
     cited_by: tuple[int, ...]
     """Candidates."""
+    hits: str
+    """Rules: what it has refused, and how often wrongly; "" if nothing broke it."""
 
     @property
     def author(self) -> str:
@@ -78,6 +80,7 @@ def beliefs(run: Run) -> tuple[Belief, ...]:
             toolchain=courses[number].toolchain,
             evidence=tuple(courses[number].evidence),
             cited_by=tuple(cited.get(f"f{number}", ())),
+            hits=_hits(knowledge.hits.get(number)),
         )
         for number, fact in knowledge.facts.items()
     )
@@ -89,6 +92,13 @@ def by_topic(run: Run) -> dict[Topic, list[Belief]]:
     for belief in beliefs(run):
         found[belief.fact.topic].append(belief)
     return {topic: own for topic, own in found.items() if own}
+
+
+def _hits(hits: Hits | None) -> str:
+    if hits is None:
+        return ""
+    tried = f"{hits.n_built_anyway} built all the same, {hits.n_false} of them without an error"
+    return f"refused {hits.n_refused}, {tried}"
 
 
 def _begin(run: Run, number: int) -> _Course:

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from decisions.replies import PlanText, SourceText, parse
+from decisions.replies import PlanTexts, SourceText, parse
 from events.vocabulary import Analysis, Nothing, Review, Task
 from targets.protocol import Ask, TargetError
 from targets.rngd.catalogue import RngdCatalogue
@@ -45,8 +45,9 @@ def test_every_design_is_proposed_once_and_can_be_implemented(kernel: str) -> No
     made: dict[str, str] = {}
     for _ in designs(TASKS[kernel], 1):
         reply = CATALOGUE.reply(_ask(kernel, "design", tried=frozenset(made)))
-        plan = parse("design", reply, "")
-        assert isinstance(plan, PlanText), plan
+        told = parse("design", reply, "")
+        assert isinstance(told, PlanTexts), told
+        (plan,) = told.plans
         reply = CATALOGUE.reply(_ask(kernel, "implement", plan=plan.plan))
         built = parse("implement", reply, "")
         assert isinstance(built, SourceText), built
@@ -133,7 +134,7 @@ def test_a_reply_depends_on_what_is_asked_alone(asked: Task) -> None:
     ask = _ask(FEEDFORWARD, asked, incumbent_source=incumbent)
 
     assert CATALOGUE.reply(ask) == RngdCatalogue().reply(ask)
-    expected = {"design": PlanText, "analyse": Analysis, "step": SourceText, "review": Review}
+    expected = {"design": PlanTexts, "analyse": Analysis, "step": SourceText, "review": Review}
     assert isinstance(parse(asked, CATALOGUE.reply(ask), incumbent), expected[asked])
 
 
