@@ -34,6 +34,6 @@ def _named(request: Request, told: Brief | None) -> tuple[Sha, ...]:
         case ScreeningRequested(source=source):
             return (source,)
         case MeasurementRequested() as job:
-            return (job.incumbent_artifact, job.candidate_artifact, *job.bounds.values())
+            return (job.incumbent_artifact, job.candidate_artifact, *job.programs.values())
         case LearningRequested(diagnostics=diagnostics, source=source, known_good=good):
             return tuple(sha for sha in (diagnostics, source, *good) if sha)

@@ -3,7 +3,15 @@
 from typing import assert_never
 
 from actors.messages import Answer, Command
-from decisions.claims import bound_claim, bound_figures, noise_claim, rule_claim, toolchain_digest
+from decisions.claims import (
+    bound_claim,
+    bound_figures,
+    costs_claim,
+    noise_claim,
+    rule_claim,
+    toolchain_digest,
+)
+from decisions.fitting import costs
 from events.vocabulary import FactLearned, LearningRequested, Sha
 from knowledge.rules import learn
 from targets.protocol import Target
@@ -23,7 +31,8 @@ class KeeperActor:
         """Answer `FactLearned`.
 
         Raises:
-            ValueError: the command does not ask to learn, or its bound has no figures.
+            ValueError: the command does not ask to learn, its bound has no figures, or its timings
+                do not tell things apart.
             KeyError: a figure or a blob that the topic needs is missing.
             TargetError: the target cannot be used here.
         """
@@ -36,6 +45,9 @@ class KeeperActor:
                 fact = self._measured(request, figures, bound_claim(figures))
             case "noise":
                 fact = self._measured(request, request.figures, noise_claim(request.figures))
+            case "microbenchmark":
+                found = costs(request.timings)
+                fact = self._measured(request, found, costs_claim(request.microbenchmark, found))
             case "rule":
                 fact = self._rule(request, command)
             case _:

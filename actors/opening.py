@@ -6,8 +6,14 @@ from actors.screening import sha256
 from decisions.policy import IN_FORCE
 from events.blobs import Blobs
 from events.campaign import Campaign
-from events.vocabulary import KernelCard, KernelSources, RunStarted
-from targets.protocol import Target
+from events.vocabulary import (
+    KernelCard,
+    KernelSources,
+    MicrobenchmarkSources,
+    PointSource,
+    RunStarted,
+)
+from targets.protocol import Microbenchmark, Probed, Target
 
 
 def first_event(
@@ -32,6 +38,7 @@ def first_event(
         sources={kernel: _sources(kernel, target, blobs) for kernel in campaign.kernels},
         shares_host=target.shares_host,
         cards={kernel: _card(kernel, target) for kernel in campaign.kernels},
+        microbenchmarks=_microbenchmarks(campaign.kernels[0], target, blobs),
     )
 
 
@@ -44,6 +51,23 @@ def _sources(kernel: str, target: Target, blobs: Blobs) -> KernelSources:
         canary_slow=blobs.put(own.canary_slow.encode()),
         bounds={name: blobs.put(source.encode()) for name, source in own.bounds.items()},
     )
+
+
+def _microbenchmarks(kernel: str, target: Target, blobs: Blobs) -> dict[str, MicrobenchmarkSources]:
+    """Store the programs of the target's microbenchmarks; on one kernel's buffers will do."""
+    if not isinstance(target, Probed):
+        return {}
+
+    def points(family: Microbenchmark) -> dict[str, PointSource]:
+        return {
+            name: PointSource(source=blobs.put(point.source.encode()), counts=dict(point.counts))
+            for name, point in family.points.items()
+        }
+
+    return {
+        family.name: MicrobenchmarkSources(kernel=kernel, points=points(family))
+        for family in target.microbenchmarks(kernel)
+    }
 
 
 def _card(kernel: str, target: Target) -> KernelCard:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import NamedTuple, get_args
 
-from decisions import claims, replies, samples
+from decisions import claims, fitting, replies, samples
 from decisions.examination import contradictions
 from decisions.orders import refusal
 from events.campaign import Model
@@ -15,7 +15,6 @@ from events.projections.state import State
 from events.vocabulary import (
     Analysis,
     AnyEvent,
-    BoundMeasured,
     CandidateExamined,
     Complaint,
     Draft,
@@ -27,6 +26,7 @@ from events.vocabulary import (
     Order,
     Outcome,
     PairsMeasured,
+    ProgramsMeasured,
     RebaseRequested,
     Request,
     Review,
@@ -149,8 +149,8 @@ def _samples(evidence: Evidence) -> Iterator[str]:
         match evidence.event, evidence.request:
             case PairsMeasured() as event, MeasurementRequested() as request:
                 yield from _pairs(event, request, evidence.blob)
-            case BoundMeasured() as event, MeasurementRequested() as request:
-                yield from _bounds(event, request, evidence.blob)
+            case ProgramsMeasured() as event, MeasurementRequested() as request:
+                yield from _programs(event, request, evidence.blob)
             case _:
                 pass
     except ValueError as error:
@@ -171,15 +171,19 @@ def _pairs(event: PairsMeasured, request: MeasurementRequested, blob: ReadBlob) 
         yield "an arm was outside of the tolerance, and the pairs were kept"
 
 
-def _bounds(event: BoundMeasured, request: MeasurementRequested, blob: ReadBlob) -> Iterator[str]:
+def _programs(
+    event: ProgramsMeasured, request: MeasurementRequested, blob: ReadBlob
+) -> Iterator[str]:
     runs = samples.decode(blob(event.samples))
-    n_arms = 1 + len(event.bounds_s)
+    n_arms = 1 + len(event.times_s)
     if tuple(run.arm for run in runs) != samples.rounds(n_arms):
         yield "the arms did not run in turn"
-    elif samples.medians(runs, n_arms) != (event.incumbent_s, *event.bounds_s.values()):
-        yield "the times are not the medians of the raw samples"
-    if list(event.bounds_s) != [name for name in request.bounds if name in event.bounds_s]:
-        yield "the variants are not those that were asked for"
+    else:
+        incumbent, *others = samples.spreads(runs, n_arms)
+        if (incumbent.median, *others) != (event.incumbent_s, *event.times_s.values()):
+            yield "the times are not those of the raw samples"
+    if list(event.times_s) != [name for name in request.programs if name in event.times_s]:
+        yield "the programs are not those that were asked for"
 
 
 # ---- what screening found, and what was learned --------------------------------------------
@@ -212,11 +216,16 @@ def _fact(event: FactLearned, request: LearningRequested, evidence: Evidence) ->
 
 
 def _is_figure(event: FactLearned, request: LearningRequested) -> bool:
-    if request.topic == "bound":
-        figures = claims.bound_figures(request.figures)
-        claim = claims.bound_claim(figures)
-    else:
-        figures, claim = request.figures, claims.noise_claim(request.figures)
+    figures = request.figures
+    match request.topic:
+        case "bound":
+            figures = claims.bound_figures(request.figures)
+            claim = claims.bound_claim(figures)
+        case "microbenchmark":
+            figures = fitting.costs(request.timings)
+            claim = claims.costs_claim(request.microbenchmark, figures)
+        case _:
+            claim = claims.noise_claim(request.figures)
     said = (event.value, event.claim, event.signature, event.snippet)
     return said == (figures, claim, "", "")
 
@@ -240,7 +249,7 @@ def _orders(evidence: Evidence) -> Iterator[str]:
 ORDER_KINDS = tuple(order.model_fields["kind"].default for order in get_args(Order))
 READINGS = (
     Reading("replies", 1, ("role_replied", "turn_failed", "edits_reapplied"), _replies),
-    Reading("samples", 1, ("pairs_measured", "bound_measured"), _samples),
+    Reading("samples", 1, ("pairs_measured", "programs_measured"), _samples),
     Reading("examination", 1, ("candidate_examined",), _examination),
     Reading("facts", 1, ("fact_learned",), _facts),
     Reading("orders", 1, ORDER_KINDS, _orders),

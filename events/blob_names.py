@@ -1,12 +1,12 @@
 """Which blobs an event names: they are durable before it, and audit reads each of them."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from events.vocabulary import (
     AnyEvent,
     BlobKind,
     BlobsPruned,
-    BoundMeasured,
     CandidateExamined,
     CandidateProposed,
     DesignPlan,
@@ -14,6 +14,7 @@ from events.vocabulary import (
     EditsReapplied,
     LogRepaired,
     PairsMeasured,
+    ProgramsMeasured,
     RoleReplied,
     RunStarted,
     Sha,
@@ -35,12 +36,8 @@ def blobs_of(event: AnyEvent) -> tuple[Sha, ...]:
 def named_by(event: AnyEvent) -> tuple[Named, ...]:
     """The same blobs with what each of them is."""
     match event:
-        case RunStarted(sources=sources):
-            return tuple(
-                Named("source", sha)
-                for own in sources.values()
-                for sha in (own.baseline, own.canary_wrong, own.canary_slow, *own.bounds.values())
-            )
+        case RunStarted() as start:
+            return tuple(Named("source", sha) for sha in _own_sources(start))
         case RoleReplied() as reply:
             return _of_reply(reply)
         case CandidateProposed(source=source) | EditsReapplied(outcome=Draft(source=source)):
@@ -48,7 +45,7 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
         case CandidateExamined(artifact=artifact, diagnostics=diagnostics):
             found = (Named("artifact", artifact or ""), Named("diagnostics", diagnostics or ""))
             return tuple(named for named in found if named.sha)
-        case PairsMeasured(samples=samples) | BoundMeasured(samples=samples):
+        case PairsMeasured(samples=samples) | ProgramsMeasured(samples=samples):
             return (Named("samples", samples),)
         case LogRepaired(sha=sha):
             return (Named("torn_tail", sha),)
@@ -56,6 +53,14 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return (Named("pruned_list", sha),)
         case _:
             return ()
+
+
+def _own_sources(start: RunStarted) -> Iterator[Sha]:
+    """The target's own: what the search starts from, and its microbenchmarks."""
+    for own in start.sources.values():
+        yield from (own.baseline, own.canary_wrong, own.canary_slow, *own.bounds.values())
+    for family in start.microbenchmarks.values():
+        yield from (point.source for point in family.points.values())
 
 
 def _of_reply(reply: RoleReplied) -> tuple[Named, ...]:

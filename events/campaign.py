@@ -59,6 +59,16 @@ class Acceptance(Settings):
     """Price of one measurement in log-percent at the start of the run."""
 
 
+class Knowledge(Settings):
+    """What the run learns about its target besides the search."""
+
+    documents: tuple[str, ...] = ()
+    """Files and folders, relative to the campaign file, that the analyst summarizes besides the
+    target's own; read at the start and kept with the run."""
+    probe_share: float = Field(default=0.02, ge=0, le=1)
+    """Share of the device time that microbenchmarks may take."""
+
+
 class Budget(Settings):
     """What the run may spend; each limit stops it cleanly. None means no limit."""
 
@@ -126,5 +136,6 @@ class Campaign(Settings):
     search: Search = Search()
     screening: Screening = Screening()
     acceptance: Acceptance = Acceptance()
+    knowledge: Knowledge = Knowledge()
     budget: Budget = Budget()
     models: Models = Models()

@@ -29,7 +29,8 @@ BlobKind = Literal[
     "torn_tail", "pruned_list",
 ]  # fmt: skip
 """What a blob is to the event that names it first."""
-Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "final"]
+Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "probe", "final"]
+Topic = Literal["bound", "noise", "rule", "microbenchmark"]
 Resource = Literal["wall_s", "device_s", "model_calls", "tokens", "cost_usd"]
 """What a budget limits."""
 OrderId = Annotated[str, Field(pattern=r"^[0-9]{20}-[0-9a-f]{8}$")]
@@ -67,6 +68,8 @@ class RunStarted(Value):
     sources: dict[str, "KernelSources"]
     """Per kernel, the target's own sources that the run starts from."""
     cards: dict[str, "KernelCard"]
+    microbenchmarks: dict[str, "MicrobenchmarkSources"] = {}
+    """The target's own, by name, in the order in which they are run."""
     shares_host: bool = False
     """The target's device is the machine itself: screening and measuring take turns."""
 
@@ -80,6 +83,22 @@ class KernelSources(Value):
     canary_slow: Sha
     bounds: dict[str, Sha]
     """Load-only variants by name; the fastest one is the bound."""
+
+
+class MicrobenchmarkSources(Value):
+    """A family of programs whose times together say what some things cost."""
+
+    kernel: str
+    """Whose buffers they bind."""
+    points: dict[str, "PointSource"]
+
+
+class PointSource(Value):
+    """A program of a microbenchmark."""
+
+    source: Sha
+    counts: dict[str, float]
+    """How often a launch does each thing, or how much of it."""
 
 
 class KernelCard(Value):
@@ -438,8 +457,10 @@ class MeasurementRequested(Value):
     """Equal to `incumbent` for an A/A job."""
     incumbent_artifact: Sha
     candidate_artifact: Sha
-    bounds: dict[str, Sha] = {}
-    """Bound jobs: load-only sources to build and interleave with the incumbent."""
+    programs: dict[str, Sha] = {}
+    """Bound and probe jobs: the target's own sources to build and interleave with the incumbent."""
+    microbenchmark: str = ""
+    """Probe jobs: whose programs they are."""
     coins: tuple[bool, ...]
     """Per pair: True if the candidate runs first."""
     scale: tuple[float, float] | None = None
@@ -479,15 +500,27 @@ class PairsMeasured(Value):
     toolchain: str
 
 
-class BoundMeasured(Value):
-    """Reply: load-only variants interleaved with the incumbent."""
+class Spread(Value):
+    """Run times of one program in the rounds of a job, seconds per launch.
 
-    kind: Literal["bound_measured"] = "bound_measured"
+    With six rounds, the least and the greatest are a 97 % interval for the true median.
+    """
+
+    low: float
+    median: float
+    high: float
+
+
+class ProgramsMeasured(Value):
+    """Reply: the target's own programs interleaved with the incumbent."""
+
+    kind: Literal["programs_measured"] = "programs_measured"
     job: int
     incumbent_s: float
-    bounds_s: dict[str, float]
-    """Median run time per load-only variant."""
+    times_s: dict[str, "Spread"]
+    """By program, of those that build."""
     samples: Sha
+    """Every launch of every run, warm-up included (JSON)."""
     device_s: float
     token: int
     toolchain: str
@@ -606,12 +639,21 @@ class HarnessChecked(Value):
 # ---- knowledge -----------------------------------------------------------------------------
 
 
+class Timing(Value):
+    """A program of a microbenchmark, what it counts, and its time."""
+
+    counts: dict[str, float]
+    """How often a launch does each thing, or how much of it."""
+    time_s: float = Field(gt=0)
+    """Median of the rounds, seconds per launch."""
+
+
 class LearningRequested(Value):
     """Request: the knowledge keeper learns from the records that this one follows from."""
 
     kind: Literal["learning_requested"] = "learning_requested"
     kernel: str
-    topic: Literal["bound", "noise", "rule"]
+    topic: Topic
     figures: dict[str, float] = {}
     """Bound and noise: what the evidence says, in the units that the keys name."""
     diagnostics: Sha | None = None
@@ -623,6 +665,9 @@ class LearningRequested(Value):
     """Rules: whether that text alone makes any source illegal."""
     known_good: tuple[Sha, ...] = ()
     """Rules: sources known to build, which no rule may refuse."""
+    microbenchmark: str = ""
+    timings: tuple[Timing, ...] = ()
+    """Microbenchmarks: its name, and what its programs took."""
 
 
 class FactLearned(Value):
@@ -630,7 +675,7 @@ class FactLearned(Value):
 
     kind: Literal["fact_learned"] = "fact_learned"
     kernel: str
-    topic: Literal["bound", "noise", "rule"]
+    topic: Topic
     claim: str
     """One sentence, as prompts show it."""
     value: dict[str, float] = {}
@@ -689,7 +734,7 @@ Reply = (
     | EditsReapplied
     | CandidateExamined
     | PairsMeasured
-    | BoundMeasured
+    | ProgramsMeasured
     | JobFailed
     | FactLearned
     | RequestLost

@@ -21,6 +21,8 @@ class Knowledge:
     """Build failures with a new signature that nobody has learned from, by their record."""
     asked: dict[str, None] = field(default_factory=dict)
     """``kernel:topic`` of bound and noise facts that were asked for."""
+    fitted: dict[str, None] = field(default_factory=dict)
+    """Microbenchmarks that the keeper was asked about under the toolchain of now."""
     chain: bytes = bytes(32)
     """SHA-256 over the first `n_chained` facts."""
     n_chained: int = 0
@@ -49,7 +51,10 @@ class Knowledge:
 
     def ask(self, event: LearningRequested, because: tuple[int, ...]) -> None:
         """The keeper is asked to learn from the records ``because``."""
-        self.asked[f"{event.kernel}:{event.topic}"] = None
+        if event.topic == "microbenchmark":
+            self.fitted[event.microbenchmark] = None
+        else:
+            self.asked[f"{event.kernel}:{event.topic}"] = None
         for seq in because:
             self.unread.pop(seq, None)
 
@@ -58,11 +63,12 @@ class Knowledge:
         return {
             number: fact
             for number, fact in self.facts.items()
-            if fact.kernel == kernel and (fact.topic != "rule" or number > self.n_outdated)
+            if fact.kernel in (kernel, "") and (fact.topic != "rule" or number > self.n_outdated)
         }
 
     def forget_rules(self) -> None:
         """Take in that the toolchain has changed: what the last one refused may build now."""
         self.n_outdated = len(self.facts)
+        self.fitted.clear()
         self.signatures.clear()
         self.unread.clear()

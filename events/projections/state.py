@@ -17,7 +17,6 @@ from events.projections.tree import DesignTree, Status
 from events.vocabulary import (
     AnyEvent,
     BlobsPruned,
-    BoundMeasured,
     BudgetChanged,
     CandidateAccepted,
     CandidateExamined,
@@ -43,6 +42,7 @@ from events.vocabulary import (
     Order,
     OrderId,
     PairsMeasured,
+    ProgramsMeasured,
     RebaseRequested,
     Record,
     Reply,
@@ -181,6 +181,7 @@ def _run_started(event: RunStarted, state: State, record: Record) -> None:
 def _run_resumed(event: RunResumed, state: State, record: Record) -> None:
     if event.toolchain != state.toolchain:
         state.knowledge.forget_rules()
+        state.ledger.forget_probes()
     state.toolchain, state.resumed, state.interrupted = event.toolchain, record.seq, False
 
 
@@ -308,9 +309,9 @@ def _pairs_measured(event: PairsMeasured, state: State, record: Record) -> None:
 
 
 @_take.register
-def _bound_measured(event: BoundMeasured, state: State, record: Record) -> None:
+def _programs_measured(event: ProgramsMeasured, state: State, record: Record) -> None:
     state.spending.settle_device(state.answer(record), event.device_s)
-    job = state.ledger.bound(event, record.seq)
+    job = state.ledger.programs(event, record.seq)
     state.tree.time(job.incumbent, event.incumbent_s)
 
 
@@ -429,5 +430,5 @@ def work_id(request: Request) -> str:
             return f"screening c{candidate}"
         case MeasurementRequested(job=job):
             return f"job {job}"
-        case LearningRequested(kernel=kernel, topic=topic, signature=signature):
-            return f"learning {kernel} {topic} {signature}".rstrip()
+        case LearningRequested(kernel=kernel, topic=topic, signature=signature) as asked:
+            return f"learning {kernel} {topic} {signature}{asked.microbenchmark}".rstrip()

@@ -173,7 +173,7 @@ def changes(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 RECORD = TypeAdapter(Record)
 TABLES = {"versions", "rules", "toolchain", "sources", "cards", "bounds", "figures", "value",
-          "bounds_s"}  # fmt: skip
+          "programs", "times_s", "microbenchmarks", "points", "counts"}  # fmt: skip
 """Fields whose keys are data."""
 
 
