@@ -6,6 +6,7 @@ from decisions.screening import rules
 from events.blobs import Blobs
 from events.projections.state import State
 from events.vocabulary import (
+    FactCheckRequested,
     LearningRequested,
     MeasurementRequested,
     RebaseRequested,
@@ -35,5 +36,7 @@ def _named(request: Request, told: Brief | None) -> tuple[Sha, ...]:
             return (source,)
         case MeasurementRequested() as job:
             return (job.incumbent_artifact, job.candidate_artifact, *job.programs.values())
+        case FactCheckRequested(probe=probe):
+            return (probe.source,)
         case LearningRequested(diagnostics=diagnostics, source=source, known_good=good):
             return tuple(sha for sha in (diagnostics, source, *good) if sha)

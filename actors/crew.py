@@ -20,5 +20,5 @@ def crew(
     actors: dict[str, Actor] = {role: RoleActor(role, target, providers, clock) for role in ROLES}
     actors["screening"] = ScreeningWorker(target, clock)
     actors["device"] = DeviceActor(target, lease_file, clock)
-    actors["keeper"] = KeeperActor(target)
+    actors["keeper"] = KeeperActor(target, clock)
     return actors

@@ -1,58 +1,98 @@
-"""The knowledge keeper: evidence comes in, a fact with its claim goes out."""
+"""The knowledge keeper: evidence comes in, a fact with its claim goes out; probes are run."""
 
+from collections.abc import Callable
 from typing import assert_never
 
 from actors.messages import Answer, Command
+from actors.screening import reports, sha256
 from decisions.claims import (
     bound_claim,
     bound_figures,
     costs_claim,
     noise_claim,
+    refusal_of,
     rule_claim,
     toolchain_digest,
 )
 from decisions.fitting import costs
-from events.vocabulary import FactLearned, LearningRequested, Sha
+from events.vocabulary import (
+    FactChecked,
+    FactCheckRequested,
+    FactLearned,
+    LearningRequested,
+    Sha,
+)
 from knowledge.rules import learn
-from targets.protocol import Target
+from targets.protocol import BuildFailed, FixtureResult, Target
 
 
 class KeeperActor:
-    """Words what the evidence says and derives legality rules; it keeps nothing itself.
+    """Words what the evidence says, derives legality rules, runs probes; it keeps nothing itself.
 
     Args:
-        target: whose normal form and fingerprint it uses.
+        target: what the facts are about.
+        clock: monotonic seconds.
     """
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, clock: Callable[[], float]) -> None:
+        self._target, self._clock = target, clock
 
     def handle(self, command: Command) -> Answer:
-        """Answer `FactLearned`.
+        """Answer `FactLearned` or `FactChecked`.
 
         Raises:
-            ValueError: the command does not ask to learn, its bound has no figures, or its timings
-                do not tell things apart.
+            ValueError: the command asks for neither, its bound has no figures, or its timings do
+                not tell things apart.
             KeyError: a figure or a blob that the topic needs is missing.
             TargetError: the target cannot be used here.
         """
-        request = command.request
-        if not isinstance(request, LearningRequested):
-            raise ValueError(f"the knowledge keeper learns, it does not take {request.kind}")
+        match command.request:
+            case LearningRequested() as request:
+                return Answer(self._learn(request, command))
+            case FactCheckRequested() as request:
+                return self._check(request, command)
+            case request:
+                raise ValueError(f"the knowledge keeper does not take {request.kind}")
+
+    def _learn(self, request: LearningRequested, command: Command) -> FactLearned:
         match request.topic:
             case "bound":
                 figures = bound_figures(request.figures)
-                fact = self._measured(request, figures, bound_claim(figures))
+                return self._measured(request, figures, bound_claim(figures))
             case "noise":
-                fact = self._measured(request, request.figures, noise_claim(request.figures))
+                return self._measured(request, request.figures, noise_claim(request.figures))
             case "microbenchmark":
                 found = costs(request.timings)
-                fact = self._measured(request, found, costs_claim(request.microbenchmark, found))
+                return self._measured(request, found, costs_claim(request.microbenchmark, found))
+            case "document":
+                raise ValueError("what documents say is proposed, not learned")
             case "rule":
-                fact = self._rule(request, command)
+                return self._rule(request, command)
             case _:
                 assert_never(request.topic)
-        return Answer(fact)
+
+    def _check(self, request: FactCheckRequested, command: Command) -> Answer:
+        """Build a probe, and run it on fixtures if there are seeds for them."""
+        began = self._clock()
+        probe = request.probe
+        source = command.blobs[probe.source].decode("utf-8", "replace")
+        built = self._target.build(probe.kernel, source)
+        signature, diagnostics = "", None
+        results: tuple[FixtureResult, ...] = ()
+        if isinstance(built, BuildFailed):
+            signature, diagnostics = built.signature, built.diagnostics.encode()
+        elif request.fixture_seeds:
+            results = self._target.check(probe.kernel, built.artifact, request.fixture_seeds)
+        event = FactChecked(
+            fact=request.fact,
+            built=not isinstance(built, BuildFailed),
+            signature=signature,
+            diagnostics=sha256(diagnostics) if diagnostics is not None else None,
+            fixtures=reports(results),
+            wall_s=self._clock() - began,
+            toolchain=self._toolchain(),
+        )
+        return Answer(event, (diagnostics,) if diagnostics is not None else ())
 
     def _measured(
         self, request: LearningRequested, figures: dict[str, float], claim: str
@@ -87,6 +127,7 @@ class KeeperActor:
             ),
             signature=request.signature,
             snippet=derived.snippet,
+            probe=refusal_of(request),
             toolchain=self._toolchain(),
         )
 

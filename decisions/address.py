@@ -1,6 +1,7 @@
 """Who takes which request."""
 
 from events.vocabulary import (
+    FactCheckRequested,
     LearningRequested,
     MeasurementRequested,
     RebaseRequested,
@@ -26,5 +27,5 @@ def address(request: Request) -> str:
             return "screening"
         case MeasurementRequested():
             return "device"
-        case LearningRequested():
+        case LearningRequested() | FactCheckRequested():
             return "keeper"

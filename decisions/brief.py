@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from events.campaign import Model
 from events.projections.state import State
-from events.vocabulary import CandidateId, Sha, TurnAssigned
+from events.vocabulary import CandidateId, FactState, Sha, TurnAssigned
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,15 @@ class Lesson:
     """For people: ``accepted``, ``refused at build: ...``, ``slower``, ``shelved: ...``."""
     effect: float | None
     """Log-percent against the best version of its time; negative is faster."""
+
+
+class Known(NamedTuple):
+    """A fact as a prompt shows it."""
+
+    name: str
+    """What a reply cites."""
+    claim: str
+    state: FactState
 
 
 @dataclass(frozen=True)
@@ -35,8 +45,8 @@ class Brief:
     time_over_bound: float | None
     bottleneck: str
     """The analyst's words on this incumbent; "" before there are any."""
-    facts: tuple[tuple[str, str], ...]
-    """``(fact id, claim)``; the ids are what a reply cites."""
+    facts: tuple[Known, ...]
+    """What is believed first, then what is not checked, then what is refuted."""
     hints: tuple[tuple[str, str], ...]
     """``(hint id, text)`` from the operator; ids as of facts."""
     lessons: tuple[Lesson, ...]
@@ -46,6 +56,8 @@ class Brief:
     seed: int
 
 
+BELIEF: tuple[FactState, ...] = ("confirmed", "stale", "proposed", "refuted")
+"""Order of facts in a prompt, by what is believed of them."""
 N_LESSONS = 40
 """Latest lessons that a brief holds."""
 N_RULES = 40
@@ -75,11 +87,15 @@ def brief(state: State, turn: TurnAssigned) -> Brief:
     )
 
 
-def _facts(state: State, kernel: str) -> tuple[tuple[str, str], ...]:
-    facts = state.knowledge.of(kernel)
+def _facts(state: State, kernel: str) -> tuple[Known, ...]:
+    knowledge = state.knowledge
+    facts = knowledge.of(kernel)
     rules = [n for n, fact in facts.items() if fact.topic == "rule"]
     hidden = set(rules[:-N_RULES])
-    return tuple((f"f{n}", fact.claim) for n, fact in facts.items() if n not in hidden)
+    told = [
+        Known(f"f{n}", f.claim, knowledge.states[n]) for n, f in facts.items() if n not in hidden
+    ]
+    return tuple(sorted(told, key=lambda known: BELIEF.index(known.state)))
 
 
 def _lessons(state: State, kernel: str) -> tuple[Lesson, ...]:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 
 from decisions.fitting import RESIDUAL
+from events.vocabulary import LearningRequested, Probe
 
 _MAX_QUOTE = 300
 
@@ -101,6 +102,18 @@ def rule_claim(rule: str, doubt: str, snippet: str, signature: str, diagnostics:
 def refusal(signature: str, diagnostics: str) -> str:
     """What the toolchain said, in one line."""
     return _quote(_first_error(diagnostics) or signature)
+
+
+def refusal_of(request: LearningRequested) -> Probe | None:
+    """The failed source as a probe: another toolchain may build it."""
+    if request.source is None:
+        return None
+    return Probe(
+        kernel=request.kernel,
+        source=request.source,
+        predicts="refused",
+        signature=request.signature,
+    )
 
 
 def toolchain_digest(fingerprint: Mapping[str, str]) -> str:

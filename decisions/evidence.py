@@ -19,6 +19,8 @@ from events.vocabulary import (
     Complaint,
     Draft,
     EditsReapplied,
+    FactChecked,
+    FactCheckRequested,
     FactLearned,
     LearningRequested,
     MeasurementRequested,
@@ -192,7 +194,9 @@ def _programs(
 def _examination(evidence: Evidence) -> Iterator[str]:
     match evidence.event, evidence.request:
         case CandidateExamined() as event, ScreeningRequested() as request:
-            yield from contradictions(event, request, evidence.state.knowledge.facts)
+            facts = evidence.state.knowledge.facts
+            rules = {n: fact for n, fact in facts.items() if isinstance(fact, FactLearned)}
+            yield from contradictions(event, request, rules)
         case _:
             pass
 
@@ -201,6 +205,8 @@ def _facts(evidence: Evidence) -> Iterator[str]:
     match evidence.event, evidence.request:
         case FactLearned() as event, LearningRequested() as request:
             yield from _fact(event, request, evidence)
+        case FactChecked() as event, FactCheckRequested() as request:
+            yield from _probe(event, request)
         case _:
             pass
 
@@ -215,6 +221,15 @@ def _fact(event: FactLearned, request: LearningRequested, evidence: Evidence) ->
         yield "the figures do not say what was learned from them"
 
 
+def _probe(event: FactChecked, request: FactCheckRequested) -> Iterator[str]:
+    if (event.diagnostics is None, not event.signature) != (event.built, event.built):
+        yield "a diagnostic without a failed build, or a failed build without one"
+    if len(event.fixtures) > (len(request.fixture_seeds) if event.built else 0):
+        yield "more fixtures ran than were asked for"
+    if event.cycles is not None and not (event.built and request.probe.predicts == "costs"):
+        yield "cycles that nobody asked for"
+
+
 def _is_figure(event: FactLearned, request: LearningRequested) -> bool:
     figures = request.figures
     match request.topic:
@@ -226,13 +241,15 @@ def _is_figure(event: FactLearned, request: LearningRequested) -> bool:
             claim = claims.costs_claim(request.microbenchmark, figures)
         case _:
             claim = claims.noise_claim(request.figures)
-    said = (event.value, event.claim, event.signature, event.snippet)
-    return said == (figures, claim, "", "")
+    said = (event.value, event.claim, event.signature, event.snippet, event.probe)
+    return said == (figures, claim, "", "", None)
 
 
 def _is_rule(event: FactLearned, request: LearningRequested, diagnostics: str) -> bool:
     """Whether a rule's fact is worded from its request, as far as no normal form is needed."""
     if event.signature != request.signature or event.value:
+        return False
+    if event.probe != claims.refusal_of(request):
         return False
     if event.snippet:
         claim = claims.rule_claim(event.snippet, "", "", event.signature, diagnostics)
@@ -251,6 +268,6 @@ READINGS = (
     Reading("replies", 1, ("role_replied", "turn_failed", "edits_reapplied"), _replies),
     Reading("samples", 1, ("pairs_measured", "programs_measured"), _samples),
     Reading("examination", 1, ("candidate_examined",), _examination),
-    Reading("facts", 1, ("fact_learned",), _facts),
+    Reading("facts", 1, ("fact_learned", "fact_checked"), _facts),
     Reading("orders", 1, ORDER_KINDS, _orders),
 )

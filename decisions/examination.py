@@ -37,14 +37,14 @@ def incorrect(fixtures: Sequence[FixtureReport]) -> str:
 
 
 def contradictions(
-    event: CandidateExamined, request: ScreeningRequested, facts: Mapping[int, FactLearned]
+    event: CandidateExamined, request: ScreeningRequested, rules: Mapping[int, FactLearned]
 ) -> Iterator[str]:
     """Say what of an examination cannot be so, whatever was built and run.
 
     Args:
         event: the evidence.
         request: what it answers.
-        facts: known when it came, by number.
+        rules: in force when it came, by number of the fact.
     """
     n_ran = len(event.stages)
     if tuple(report.stage for report in event.stages) != STAGES[:n_ran] or not n_ran:
@@ -54,7 +54,7 @@ def contradictions(
     if passed != [*(True for _ in passed[1:]), n_ran == len(STAGES) and passed[-1]]:
         yield "the stages do not end with the first that failed"
     for report in event.stages:
-        if not _fits(report, event, request, facts):
+        if not _fits(report, event, request, rules):
             yield f"the stage {report.stage} does not say what was found"
     if len(event.fixtures) > (len(request.fixture_seeds) if n_ran == len(STAGES) else 0):
         yield "more fixtures ran than were asked for"
@@ -65,7 +65,7 @@ def _fits(
     report: StageReport,
     event: CandidateExamined,
     request: ScreeningRequested,
-    facts: Mapping[int, FactLearned],
+    rules: Mapping[int, FactLearned],
 ) -> bool:
     if report.passed == bool(report.detail):
         return False
@@ -73,16 +73,16 @@ def _fits(
         case "duplicate":
             return report.detail == duplicate(request)
         case "rule":
-            return report.passed or _is_breach(report.detail, facts)
+            return report.passed or _is_breach(report.detail, rules)
         case "build":
             return report.detail == (event.signature or "")
         case "correctness":
             return report.detail == incorrect(event.fixtures)
 
 
-def _is_breach(detail: str, facts: Mapping[int, FactLearned]) -> bool:
+def _is_breach(detail: str, rules: Mapping[int, FactLearned]) -> bool:
     number = re.match(r"breaks f(\d+):", detail)
-    fact = facts.get(int(number[1])) if number else None
+    fact = rules.get(int(number[1])) if number else None
     return fact is not None and number is not None and detail == breach(int(number[1]), fact)
 
 

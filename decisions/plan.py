@@ -12,6 +12,7 @@ from decisions import (
     closing,
     controls,
     device,
+    knowledge,
     learning,
     opening,
     rebase,
@@ -59,6 +60,7 @@ RULES = (
     Rule(
         "turns.proceed", 1, ("turn_assigned", "turn_dropped", "candidate_proposed"), turns.proceed
     ),
+    Rule("knowledge.judge", 1, ("fact_judged",), knowledge.judge),
     Rule("learning.request", 1, ("learning_requested",), learning.request),
     Rule("closing.close", 1, ("search_closed",), closing.close),
     Rule(
@@ -69,6 +71,7 @@ RULES = (
     ),
     Rule("screening.request", 1, ("screening_requested",), screening.request),
     Rule("device.next_job", 1, ("measurement_requested",), device.next_job),
+    Rule("knowledge.check", 1, ("fact_check_requested",), knowledge.check),
     Rule("turns.assign", 1, ("turn_assigned",), turns.assign),
 )
 """First come verdicts on what is known, then new work; the first rule with an answer wins."""

@@ -66,8 +66,7 @@ def rules(state: State, candidate: CandidateId) -> dict[int, FactLearned]:
     node = state.tree.nodes[candidate]
     if not node.is_search:
         return {}
-    facts = state.knowledge.of(node.kernel)
-    return {n: fact for n, fact in facts.items() if fact.topic == "rule" and fact.snippet}
+    return {n: fact for n, fact in state.knowledge.rules(node.kernel).items() if fact.snippet}
 
 
 def fixture_seeds(state: State) -> tuple[int, ...]:

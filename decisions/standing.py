@@ -10,6 +10,8 @@ from events.vocabulary import (
     BlobsPruned,
     CandidateExamined,
     EditsReapplied,
+    FactChecked,
+    FactCheckRequested,
     FactLearned,
     JobFailed,
     LearningRequested,
@@ -118,6 +120,8 @@ def _fits(record: Record, request: Request) -> bool:
             return _is_job(request, job, of_programs=(True, False))
         case EditsReapplied(candidate=candidate):
             return isinstance(request, RebaseRequested) and request.candidate == candidate
+        case FactChecked(fact=fact):
+            return isinstance(request, FactCheckRequested) and request.fact == fact
         case _:
             return isinstance(request, LearningRequested)
 
@@ -146,6 +150,7 @@ def _figures(state: State, record: Record) -> Iterator[str]:
             | PairsMeasured(toolchain=named)
             | ProgramsMeasured(toolchain=named)
             | FactLearned(toolchain=named)
+            | FactChecked(toolchain=named)
         ) if named != toolchain_digest(state.toolchain):
             yield "its toolchain is not the one that the run records"
         case _:

@@ -12,6 +12,8 @@ from events.vocabulary import (
     DesignPlan,
     Draft,
     EditsReapplied,
+    FactChecked,
+    FactProposed,
     LogRepaired,
     PairsMeasured,
     ProgramsMeasured,
@@ -45,6 +47,11 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
         case CandidateExamined(artifact=artifact, diagnostics=diagnostics):
             found = (Named("artifact", artifact or ""), Named("diagnostics", diagnostics or ""))
             return tuple(named for named in found if named.sha)
+        case FactChecked(diagnostics=diagnostics):
+            return (Named("diagnostics", diagnostics),) if diagnostics else ()
+        case FactProposed(passage=passage, probe=probe):
+            own = (Named("passage", passage or ""), Named("source", probe.source if probe else ""))
+            return tuple(named for named in own if named.sha)
         case PairsMeasured(samples=samples) | ProgramsMeasured(samples=samples):
             return (Named("samples", samples),)
         case LogRepaired(sha=sha):

@@ -62,9 +62,6 @@ class Acceptance(Settings):
 class Knowledge(Settings):
     """What the run learns about its target besides the search."""
 
-    documents: tuple[str, ...] = ()
-    """Files and folders, relative to the campaign file, that the analyst summarizes besides the
-    target's own; read at the start and kept with the run."""
     probe_share: float = Field(default=0.02, ge=0, le=1)
     """Share of the device time that microbenchmarks may take."""
 

@@ -26,13 +26,18 @@ Task = Literal["design", "implement", "analyse", "step", "review"]
 Stage = Literal["duplicate", "rule", "build", "correctness"]
 BlobKind = Literal[
     "source", "prompt", "reply", "template", "plan", "artifact", "diagnostics", "samples",
-    "torn_tail", "pruned_list",
+    "passage", "torn_tail", "pruned_list",
 ]  # fmt: skip
 """What a blob is to the event that names it first."""
 Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "probe", "final"]
-Topic = Literal["bound", "noise", "rule", "microbenchmark"]
 Resource = Literal["wall_s", "device_s", "model_calls", "tokens", "cost_usd"]
 """What a budget limits."""
+Topic = Literal["bound", "noise", "rule", "document", "microbenchmark"]
+"""What a fact is about; each topic has its own way of being checked."""
+FactState = Literal["proposed", "confirmed", "refuted", "stale"]
+"""What is believed of a fact; stale: it was checked under another toolchain."""
+Prediction = Literal["builds", "refused", "computes", "costs"]
+"""What a probe is expected to do: build, be refused, be correct, take so many static cycles."""
 OrderId = Annotated[str, Field(pattern=r"^[0-9]{20}-[0-9a-f]{8}$")]
 """Name of an order, drawn by who gave it: one that comes twice is obeyed once."""
 Words = Annotated[str, Field(min_length=1, max_length=400)]
@@ -648,6 +653,21 @@ class Timing(Value):
     """Median of the rounds, seconds per launch."""
 
 
+class Probe(Value):
+    """A program with what it should do: how a claim is checked."""
+
+    kernel: str
+    """Whose signature and fixtures it is built and checked under."""
+    source: Sha
+    predicts: Prediction
+    signature: str = ""
+    """``refused``: what the failure's signature begins with; "" for any failure."""
+    low: float | None = None
+    """``costs``: static cycles, at least."""
+    high: float | None = None
+    """``costs``: static cycles, at most."""
+
+
 class LearningRequested(Value):
     """Request: the knowledge keeper learns from the records that this one follows from."""
 
@@ -683,7 +703,62 @@ class FactLearned(Value):
     """Rules: normalized diagnostic."""
     snippet: str = ""
     """Rules: smallest offending text seen; a source that contains it breaks the rule."""
+    probe: Probe | None = None
+    """Rules: a source that was refused, to ask another toolchain."""
     toolchain: str
+
+
+class FactProposed(Value):
+    """Decision: a claim that somebody makes; it gets the next number of a fact."""
+
+    kind: Literal["fact_proposed"] = "fact_proposed"
+    topic: Topic
+    kernel: str
+    """"" for the whole target."""
+    claim: str
+    """One sentence, as prompts show it."""
+    passage: Sha | None = None
+    """Documents: the text that it rests on."""
+    probe: Probe | None = None
+    """None: nobody knows how to check it."""
+    author: str
+    """As of a candidate."""
+
+
+class FactCheckRequested(Value):
+    """Request: the knowledge keeper runs a fact's probe."""
+
+    kind: Literal["fact_check_requested"] = "fact_check_requested"
+    fact: int
+    probe: Probe
+    fixture_seeds: tuple[int, ...]
+    reasons: str
+
+
+class FactChecked(Value):
+    """Reply: what a probe did."""
+
+    kind: Literal["fact_checked"] = "fact_checked"
+    fact: int
+    built: bool
+    signature: str = ""
+    """Normalized diagnostic of a failed build."""
+    diagnostics: Sha | None = None
+    fixtures: tuple[FixtureReport, ...] = ()
+    """What a probe that is to compute gave on each."""
+    cycles: int | None = None
+    """Static cycles of a probe that is to cost; None where the target has no cost model."""
+    wall_s: float
+    toolchain: str
+
+
+class FactJudged(Value):
+    """Decision: what is believed of a fact from here on."""
+
+    kind: Literal["fact_judged"] = "fact_judged"
+    fact: int
+    state: FactState
+    reason: str
 
 
 # ---- run -----------------------------------------------------------------------------------
@@ -726,7 +801,12 @@ class RunFinished(Value):
 
 
 Request = (
-    TurnAssigned | RebaseRequested | ScreeningRequested | MeasurementRequested | LearningRequested
+    TurnAssigned
+    | RebaseRequested
+    | ScreeningRequested
+    | MeasurementRequested
+    | LearningRequested
+    | FactCheckRequested
 )
 Reply = (
     RoleReplied
@@ -737,6 +817,7 @@ Reply = (
     | ProgramsMeasured
     | JobFailed
     | FactLearned
+    | FactChecked
     | RequestLost
 )
 Decision = (
@@ -749,6 +830,8 @@ Decision = (
     | CandidateShelved
     | CandidateWithdrawn
     | HarnessChecked
+    | FactProposed
+    | FactJudged
     | StateDigested
     | KernelFinished
     | SearchClosed

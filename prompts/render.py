@@ -75,8 +75,8 @@ class Told(Protocol):
         """The analyst's words, if there are any."""
 
     @property
-    def facts(self) -> Sequence[tuple[str, str]]:
-        """Fact ids and claims."""
+    def facts(self) -> Sequence[tuple[str, str, str]]:
+        """Names of facts, claims, and what is believed of them: confirmed, refuted, ..."""
 
     @property
     def hints(self) -> Sequence[tuple[str, str]]:

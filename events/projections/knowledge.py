@@ -1,20 +1,39 @@
 """What is believed: facts with their provenance, and the evidence still to be learned from."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pydantic_core import to_json
 
-from events.vocabulary import CandidateExamined, FactLearned, LearningRequested
+from events.vocabulary import (
+    CandidateExamined,
+    FactChecked,
+    FactCheckRequested,
+    FactJudged,
+    FactLearned,
+    FactProposed,
+    FactState,
+    LearningRequested,
+)
+
+Fact = FactLearned | FactProposed
 
 
 @dataclass(slots=True)
 class Knowledge:
     """Facts by their number."""
 
-    facts: dict[int, FactLearned] = field(default_factory=dict)
+    facts: dict[int, Fact] = field(default_factory=dict)
     records: dict[int, int] = field(default_factory=dict)
     """Sequence number of the record that states a fact, by the fact's number."""
+    states: dict[int, FactState] = field(default_factory=dict)
+    uses: dict[int, int] = field(default_factory=dict)
+    """How often a candidate cited a fact."""
+    waiting: dict[int, None] = field(default_factory=dict)
+    """Facts with a probe that is still to be run under the toolchain of now."""
+    checked: dict[int, tuple[int, FactChecked]] = field(default_factory=dict)
+    """What a probe did, with its record, until the fact is judged by it."""
     signatures: dict[str, None] = field(default_factory=dict)
     """``kernel:signature:certain text`` of build failures that were learned from, or are being."""
     unread: dict[int, CandidateExamined] = field(default_factory=dict)
@@ -26,8 +45,6 @@ class Knowledge:
     chain: bytes = bytes(32)
     """SHA-256 over the first `n_chained` facts."""
     n_chained: int = 0
-    n_outdated: int = 0
-    """Rules of facts up to this number are of an earlier toolchain."""
 
     def digest(self) -> bytes:
         """SHA-256 over all facts; none changes, so each is hashed once."""
@@ -38,9 +55,35 @@ class Knowledge:
         return self.chain
 
     def learn(self, event: FactLearned, seq: int) -> None:
-        """A fact gets the next number."""
-        number = len(self.facts) + 1
-        self.facts[number], self.records[number] = event, seq
+        """What was seen gets the next number; it holds under the toolchain that showed it."""
+        self.states[self._add(event, seq)] = "confirmed"
+
+    def propose(self, event: FactProposed, seq: int) -> None:
+        """What somebody claims gets the next number."""
+        number = self._add(event, seq)
+        self.states[number] = "proposed"
+        if event.probe is not None:
+            self.waiting[number] = None
+
+    def request_check(self, event: FactCheckRequested) -> None:
+        """A fact's probe is being run."""
+        self.waiting.pop(event.fact, None)
+
+    def check(self, event: FactChecked, seq: int) -> None:
+        """A fact's probe was run."""
+        self.checked[event.fact] = (seq, event)
+
+    def judge(self, event: FactJudged) -> None:
+        """A fact is believed, or not."""
+        self.checked.pop(event.fact, None)
+        self.states[event.fact] = event.state
+
+    def cite(self, cites: Iterable[str]) -> None:
+        """A candidate rests on facts; what agents make up is no fact."""
+        for name in cites:
+            number = int(name[1:]) if name[:1] == "f" and name[1:].isdecimal() else 0
+            if number in self.facts:
+                self.uses[number] = self.uses.get(number, 0) + 1
 
     def note_failure(self, event: CandidateExamined, kernel: str, seq: int) -> None:
         """The build of a candidate of ``kernel`` failed: note how, if that is new."""
@@ -58,17 +101,33 @@ class Knowledge:
         for seq in because:
             self.unread.pop(seq, None)
 
-    def of(self, kernel: str) -> dict[int, FactLearned]:
-        """The facts about one kernel, without rules of an earlier toolchain."""
+    def of(self, kernel: str) -> dict[int, Fact]:
+        """The facts about one kernel or the whole target."""
+        return {n: fact for n, fact in self.facts.items() if fact.kernel in (kernel, "")}
+
+    def rules(self, kernel: str) -> dict[int, FactLearned]:
+        """The legality rules that hold for a kernel under the toolchain of now."""
         return {
             number: fact
             for number, fact in self.facts.items()
-            if fact.kernel in (kernel, "") and (fact.topic != "rule" or number > self.n_outdated)
+            if isinstance(fact, FactLearned)
+            and fact.topic == "rule"
+            and fact.kernel == kernel
+            and self.states[number] == "confirmed"
         }
 
-    def forget_rules(self) -> None:
-        """Take in that the toolchain has changed: what the last one refused may build now."""
-        self.n_outdated = len(self.facts)
+    def outdate(self) -> None:
+        """Take in that the toolchain has changed: what held under the last one may not hold now."""
+        for number, fact in self.facts.items():
+            self.states[number] = "stale"
+            if fact.probe is not None:
+                self.waiting[number] = None
+        self.checked.clear()
         self.fitted.clear()
         self.signatures.clear()
         self.unread.clear()
+
+    def _add(self, fact: Fact, seq: int) -> int:
+        number = len(self.facts) + 1
+        self.facts[number], self.records[number] = fact, seq
+        return number

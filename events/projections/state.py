@@ -28,7 +28,11 @@ from events.vocabulary import (
     CandidateWithdrawn,
     Decision,
     EditsReapplied,
+    FactChecked,
+    FactCheckRequested,
+    FactJudged,
     FactLearned,
+    FactProposed,
     HarnessChecked,
     JobFailed,
     KernelFinished,
@@ -180,7 +184,7 @@ def _run_started(event: RunStarted, state: State, record: Record) -> None:
 @_take.register
 def _run_resumed(event: RunResumed, state: State, record: Record) -> None:
     if event.toolchain != state.toolchain:
-        state.knowledge.forget_rules()
+        state.knowledge.outdate()
         state.ledger.forget_probes()
     state.toolchain, state.resumed, state.interrupted = event.toolchain, record.seq, False
 
@@ -255,6 +259,7 @@ def _turn_dropped(event: TurnDropped, state: State, record: Record) -> None:
 def _candidate_proposed(event: CandidateProposed, state: State, record: Record) -> None:
     state.tree.propose(event, record.seq)
     state.desk.propose(event)
+    state.knowledge.cite(event.cites)
 
 
 @_take.register
@@ -394,6 +399,28 @@ def _fact_learned(event: FactLearned, state: State, record: Record) -> None:
 
 
 @_take.register
+def _fact_proposed(event: FactProposed, state: State, record: Record) -> None:
+    state.knowledge.propose(event, record.seq)
+
+
+@_take.register
+def _fact_check_requested(event: FactCheckRequested, state: State, record: Record) -> None:
+    state.issue(event, record)
+    state.knowledge.request_check(event)
+
+
+@_take.register
+def _fact_checked(event: FactChecked, state: State, record: Record) -> None:
+    state.answer(record)
+    state.knowledge.check(event, record.seq)
+
+
+@_take.register
+def _fact_judged(event: FactJudged, state: State, record: Record) -> None:
+    state.knowledge.judge(event)
+
+
+@_take.register
 def _state_digested(event: StateDigested, state: State, record: Record) -> None:
     state.digested = record.seq
 
@@ -432,3 +459,5 @@ def work_id(request: Request) -> str:
             return f"job {job}"
         case LearningRequested(kernel=kernel, topic=topic, signature=signature) as asked:
             return f"learning {kernel} {topic} {signature}{asked.microbenchmark}".rstrip()
+        case FactCheckRequested(fact=fact):
+            return f"check f{fact}"

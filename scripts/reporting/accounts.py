@@ -7,10 +7,10 @@ from typing import get_args
 
 from decisions.acceptance import SENTINEL_LIMIT, sentinel
 from decisions.capital import Scale, scale
+from events.projections.knowledge import Fact as Claim
 from events.projections.ledger import MAX_AA_PAIRS
 from events.vocabulary import (
     CandidateId,
-    FactLearned,
     HarnessChecked,
     JobFailed,
     LogRepaired,
@@ -66,7 +66,7 @@ class Fact:
     """A fact with where it comes from and who used it."""
 
     number: int
-    fact: FactLearned
+    fact: Claim
     seq: int
     request: int | None
     evidence: tuple[int, ...]
@@ -218,7 +218,7 @@ def _is_nothing(run: Run, record: Record) -> bool:
     return any(isinstance(r, RoleReplied) and r.outcome.type == "nothing" for r in replies)
 
 
-def _fact(run: Run, number: int, fact: FactLearned, seq: int, cited_by: tuple[int, ...]) -> Fact:
+def _fact(run: Run, number: int, fact: Claim, seq: int, cited_by: tuple[int, ...]) -> Fact:
     request = run.records[seq].because[0] if run.records[seq].because else None
     evidence = run.records[request].because if request is not None else ()
     return Fact(number, fact, seq, request, evidence, cited_by)

@@ -21,6 +21,7 @@ KINDS = [
     event.model_fields["kind"].default
     for sort in (Mark, Order, Request, Reply, Decision)
     for event in get_args(sort)
+    if event.__name__ != "FactProposed"  # nobody summarizes documents yet
 ]
 UNTOUCHED = (
     "acceptance.max_pairs", "acceptance.min_run_s", "acceptance.noise_pairs",
@@ -63,6 +64,7 @@ JUSTIFIED: Mapping[str, Mapping[str, str]] = {
         "token": "of the last job; campaigns that share the device leave gaps",
     },
     "job_failed": {"device_s": READ, "reason": READ},
+    "fact_checked": {"wall_s": READ},
     "request_lost": {"reason": WORDS},
 }
 """Fields of a record of which audit may not notice a change, and why. The time of a record, which

@@ -1,5 +1,11 @@
-"""A run of the fake target in which everything happens that can happen."""
+"""A run of the fake target in which everything happens that can happen.
 
+As a program it records such a run anew for `tests.support.pinned`.
+"""
+
+import gzip
+import json
+import tempfile
 from pathlib import Path
 
 from actors.crew import crew
@@ -7,6 +13,7 @@ from actors.director import Director
 from actors.local_mailbox import LocalMailbox
 from actors.messages import Actor, Answer, Command
 from actors.opening import first_event
+from decisions import plan
 from decisions.address import DIRECTOR
 from decisions.policy import IN_FORCE
 from events.blobs import Blobs
@@ -25,6 +32,7 @@ from scripts.records.prune import prune
 from tests.support.crash_disk import QUICK
 from tests.support.fake_target import FakeTarget
 from tests.support.operated import EVERYTHING, Operator
+from tests.support.pinned import RECORDS
 from tests.support.runs import SECRET, campaign, ticking
 
 N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
@@ -71,10 +79,22 @@ def eventful(run: Path) -> None:
         boss.run(stop=is_measuring)
         torn = LogRepaired(offset=7, n_bytes=4, sha=blobs.put(b"torn"))
         log.append([Entry(torn, DIRECTOR)])
+        newer = FakeTarget(version="1.1")
+        actors |= {
+            n: Frail(a, lost) for n, a in crew(newer, run / "lease", {}, lambda: 0.0).items()
+        }
         mark = RunResumed(
-            versions={"python": "3"}, rules=dict(IN_FORCE), toolchain=target.fingerprint()
+            versions={"python": "3"}, rules=dict(IN_FORCE), toolchain=newer.fingerprint()
         )
         boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
         boss.resume(list(read(run)), mark)
         boss.run()
         prune(run, log, ["diagnostics"])
+
+
+if __name__ == "__main__":
+    plan.DIGEST_EVERY = 100
+    with tempfile.TemporaryDirectory() as folder:
+        eventful(Path(folder))
+        lines = (json.dumps(record.as_json()) + "\n" for record in read(Path(folder)))
+        RECORDS.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))

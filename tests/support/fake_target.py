@@ -84,10 +84,12 @@ class FakeTarget:
 
     name = "fake"
 
-    def __init__(self, noise: float = NOISE, *, shares_host: bool = False) -> None:
+    def __init__(
+        self, noise: float = NOISE, *, shares_host: bool = False, version: str = "1.0"
+    ) -> None:
         self.shares_host = shares_host
         self.catalogue: Catalogue = FakeCatalogue()
-        self._noise = noise
+        self._noise, self._version = noise, version
 
     def kernels(self) -> tuple[str, ...]:
         """Two kernels that differ in nothing but their names."""
@@ -99,7 +101,7 @@ class FakeTarget:
 
     def fingerprint(self) -> dict[str, str]:
         """A toolchain."""
-        return {"compiler": "fake 1.0"}
+        return {"compiler": f"fake {self._version}"}
 
     def card(self, kernel: str) -> Card:
         """Describe a kernel."""

@@ -29,7 +29,7 @@ class OneLineTarget:
 
 
 def keeper() -> KeeperActor:
-    return KeeperActor(cast("Target", OneLineTarget()))
+    return KeeperActor(cast("Target", OneLineTarget()), lambda: 0.0)
 
 
 def rules(*snippets: str) -> dict[int, FactLearned]:

@@ -212,7 +212,11 @@ class ProbedFake(FakeTarget):
 def test_a_run_learns_what_things_cost(tmp_path: Path) -> None:
     """Once, about the whole target; a family that never gives times is left alone."""
     state = begin(tmp_path, campaign(max_candidates=4), ProbedFake())
-    facts = [f for f in state.knowledge.facts.values() if f.topic == "microbenchmark"]
+    facts = [
+        f
+        for f in state.knowledge.facts.values()
+        if isinstance(f, FactLearned) and f.topic == "microbenchmark"
+    ]
 
     assert [fact.kernel for fact in facts] == [""]
     assert facts[0].value["thing"] == pytest.approx(0.05, rel=0.1)
@@ -267,7 +271,7 @@ def test_another_toolchain_is_measured_anew(tmp_path: Path) -> None:
 def test_figures_of_probes_decide_about_no_candidate(tmp_path: Path) -> None:
     """A probe may open an idea, by way of a prompt; no decision reads what it says.
 
-    The log is folded with the costs falsified a thousandfold, and every decision is asked for again.
+    The log is folded with the costs falsified a thousandfold, and every decision is asked again.
     """
     begin(tmp_path, campaign(max_candidates=12), ProbedFake())
     state, n_decided, n_false = State(), 0, 0

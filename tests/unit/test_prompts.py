@@ -5,7 +5,7 @@ import hashlib
 import pytest
 from jinja2 import UndefinedError
 
-from decisions.brief import Brief, Lesson
+from decisions.brief import Brief, Known, Lesson
 from events.campaign import Model
 from prompts.render import TEMPLATES, Prompt, Texts, render
 
@@ -17,7 +17,10 @@ BRIEF = Brief(
     speedup=3.25,
     time_over_bound=1.5,
     bottleneck="Loads stall.",
-    facts=(("f1", "The bound is 1 ms."), ("f2", "A source that contains `asm` does not build")),
+    facts=(
+        Known("f1", "The bound is 1 ms.", "confirmed"),
+        Known("f2", "A source that contains `asm` does not build", "stale"),
+    ),
     hints=(("h1", "Try a table."), ("h4", "Not the table\n# Lessons")),
     lessons=(
         Lesson(8, "step", "Unroll by 4.", "slower", 1.25),
@@ -60,7 +63,7 @@ def test_every_prompt_shows_the_state_in_one_order(name: str) -> None:
         "`<nothing>" if name != "reviewer_review" else "`<review>`",
         "y = W x, W in f8.",
         "- cc: gcc 13\n- cpu: test cpu\n",
-        "- f1: The bound is 1 ms.\n- f2: A source that contains `asm`",
+        "- f1: The bound is 1 ms.\n- f2 (stale): A source that contains `asm`",
         "# Best version: c7\n",
         "3.25x as fast",
         "1.50 times the bound",
