@@ -27,9 +27,9 @@ def command(state: State, seq: int, place: int, request: Request, blobs: Blobs) 
 
 def _named(request: Request, told: Brief | None) -> tuple[Sha, ...]:
     match request:
-        case TurnAssigned(plan=plan, draft=draft, previous=previous):
+        case TurnAssigned(plan=plan, draft=draft, passage=passage, previous=previous):
             own = told.incumbent_source if told else None
-            return tuple(sha for sha in (own, plan, draft, previous) if sha)
+            return tuple(sha for sha in (own, plan, draft, passage, previous) if sha)
         case RebaseRequested(onto_source=onto_source, reply=reply):
             return (onto_source, reply)
         case ScreeningRequested(source=source):

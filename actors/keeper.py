@@ -64,8 +64,8 @@ class KeeperActor:
             case "microbenchmark":
                 found = costs(request.timings)
                 return self._measured(request, found, costs_claim(request.microbenchmark, found))
-            case "document":
-                raise ValueError("what documents say is proposed, not learned")
+            case "document" | "claim":
+                raise ValueError("what somebody says is proposed, not learned")
             case "rule":
                 return self._rule(request, command)
             case _:

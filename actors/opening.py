@@ -1,19 +1,21 @@
 """The first event of a run: what it starts from, with the target's own sources stored."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from actors.screening import sha256
 from decisions.policy import IN_FORCE
 from events.blobs import Blobs
 from events.campaign import Campaign
 from events.vocabulary import (
+    DocumentText,
     KernelCard,
     KernelSources,
     MicrobenchmarkSources,
     PointSource,
     RunStarted,
 )
-from targets.protocol import Microbenchmark, Probed, Target
+from knowledge.passages import passages
+from targets.protocol import Document, Documented, Microbenchmark, Probed, Target
 
 
 def first_event(
@@ -23,8 +25,17 @@ def first_event(
     *,
     secret_seed: str,
     versions: Mapping[str, str],
+    documents: Sequence[Document] = (),
 ) -> RunStarted:
-    """Store the target's sources and word the first event.
+    """Store the target's sources and documents, and word the first event.
+
+    Args:
+        campaign: what to run.
+        target: what to run it on.
+        blobs: where its texts go.
+        secret_seed: of coins and held-out fixtures.
+        versions: of what the run is made with.
+        documents: to read after the target's own.
 
     Raises:
         TargetError: the target cannot be used here, or knows no such kernel.
@@ -38,6 +49,7 @@ def first_event(
         sources={kernel: _sources(kernel, target, blobs) for kernel in campaign.kernels},
         shares_host=target.shares_host,
         cards={kernel: _card(kernel, target) for kernel in campaign.kernels},
+        documents=_documents(target, documents, blobs),
         microbenchmarks=_microbenchmarks(campaign.kernels[0], target, blobs),
     )
 
@@ -50,6 +62,19 @@ def _sources(kernel: str, target: Target, blobs: Blobs) -> KernelSources:
         canary_wrong=blobs.put(own.canary_wrong.encode()),
         canary_slow=blobs.put(own.canary_slow.encode()),
         bounds={name: blobs.put(source.encode()) for name, source in own.bounds.items()},
+    )
+
+
+def _documents(
+    target: Target, further: Sequence[Document], blobs: Blobs
+) -> tuple[DocumentText, ...]:
+    own = target.documents() if isinstance(target, Documented) else ()
+    return tuple(
+        DocumentText(
+            title=document.title,
+            passages=tuple(blobs.put(part.encode()) for part in passages(document.text)),
+        )
+        for document in (*own, *further)
     )
 
 

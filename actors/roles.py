@@ -13,10 +13,9 @@ from actors.providers.port import Completion, Provider, ProviderError
 from actors.screening import sha256
 from decisions.brief import Brief
 from decisions.evidence import no_edits
-from decisions.replies import Parsed, PlanText, SourceText, parse
+from decisions.replies import AnalysisText, Parsed, PlanText, SourceText, SummaryText, parse
 from events.campaign import Model, RoleName
 from events.vocabulary import (
-    Analysis,
     Complaint,
     Draft,
     EditsReapplied,
@@ -92,7 +91,7 @@ class RoleActor:
         reply = command.blobs[request.reply].decode("utf-8", "replace")
         onto = command.blobs[request.onto_source].decode("utf-8", "replace")
         parsed = parse("step", reply, onto)
-        outcome, blobs = self._outcome(parsed)
+        outcome, blobs = self._outcome(parsed, request.kernel)
         if not isinstance(outcome, Draft):
             outcome = no_edits(parsed)
         return Answer(EditsReapplied(candidate=request.candidate, outcome=outcome), blobs)
@@ -112,8 +111,9 @@ class RoleActor:
         self, turn: _Turn, prompt: Prompt, provider: str, completion: Completion, wall_s: float
     ) -> Answer:
         reply = completion.text.encode("utf-8", "replace")
-        parsed = parse(turn.request.task, reply.decode(), turn.texts.source)
-        outcome, blobs = self._outcome(parsed)
+        texts = turn.texts
+        parsed = parse(turn.request.task, reply.decode(), texts.source, texts.passage)
+        outcome, blobs = self._outcome(parsed, turn.request.kernel)
         event = RoleReplied(
             turn=turn.request.turn,
             prompt=sha256(prompt.text.encode()),
@@ -126,14 +126,18 @@ class RoleActor:
         )
         return Answer(event, (prompt.text.encode(), reply, prompt.template.encode(), *blobs))
 
-    def _outcome(self, parsed: Parsed) -> tuple[Outcome, tuple[bytes, ...]]:
+    def _outcome(self, parsed: Parsed, kernel: str) -> tuple[Outcome, tuple[bytes, ...]]:
         match parsed:
             case PlanText():
                 return parsed.design_plan(), (parsed.plan.encode(),)
             case SourceText():
                 normalized = sha256(self._target.normalize(parsed.source).encode())
                 return parsed.draft(normalized), (parsed.source.encode(),)
-            case Analysis() | Review() | Complaint() | Nothing():
+            case AnalysisText():
+                return parsed.analysis(kernel), parsed.made.blobs()
+            case SummaryText():
+                return parsed.summary(kernel), parsed.made.blobs()
+            case Review() | Complaint() | Nothing():
                 return parsed, ()
             case _:
                 assert_never(parsed)
@@ -182,6 +186,8 @@ def _unpack(role: RoleName, command: Command) -> _Turn:
     texts = Texts(
         source=text(brief.incumbent_source),
         plan=text(request.plan),
+        document=request.document,
+        passage=text(request.passage),
         draft=text(request.draft),
         complaint=request.complaint or "",
         previous=text(request.previous),

@@ -13,7 +13,6 @@ from decisions.orders import refusal
 from events.campaign import Model
 from events.projections.state import State
 from events.vocabulary import (
-    Analysis,
     AnyEvent,
     CandidateExamined,
     Complaint,
@@ -87,7 +86,8 @@ def _replies(evidence: Evidence) -> Iterator[str]:
 
 def _reply(event: RoleReplied, request: TurnAssigned, evidence: Evidence) -> Iterator[str]:
     parent = evidence.text(evidence.state.tree.nodes[request.parent].source)
-    if not _says(replies.parse(request.task, evidence.text(event.reply), parent), event.outcome):
+    passage, reply = evidence.text(request.passage), evidence.text(event.reply)
+    if not _says(replies.parse(request.task, reply, parent, passage), event.outcome, request):
         yield "the reply does not say what it was read as"
     model = evidence.state.begun.campaign.models.of(request.role)
     if event.provider != _provider(model):
@@ -119,7 +119,7 @@ def _provider(model: Model) -> str:
 def _rebased(event: EditsReapplied, request: RebaseRequested, evidence: Evidence) -> Iterator[str]:
     parsed = replies.parse("step", evidence.text(request.reply), evidence.text(request.onto_source))
     if isinstance(parsed, replies.SourceText):
-        agrees = _says(parsed, event.outcome)
+        agrees = _says(parsed, event.outcome, request)
     else:
         agrees = event.outcome == no_edits(parsed)
     if not agrees:
@@ -132,14 +132,20 @@ def no_edits(parsed: replies.Parsed) -> Complaint:
     return Complaint(reason=reason)
 
 
-def _says(parsed: replies.Parsed, recorded: Outcome) -> bool:
+def _says(
+    parsed: replies.Parsed, recorded: Outcome, request: TurnAssigned | RebaseRequested
+) -> bool:
     """Whether ``recorded`` is all that was read, but for the target's normal form of a source."""
     match parsed:
         case replies.PlanText():
             return recorded == parsed.design_plan()
         case replies.SourceText():
             return isinstance(recorded, Draft) and recorded == parsed.draft(recorded.normalized)
-        case Analysis() | Review() | Complaint() | Nothing():
+        case replies.AnalysisText():
+            return recorded == parsed.analysis(request.kernel)
+        case replies.SummaryText():
+            return recorded == parsed.summary(request.kernel)
+        case Review() | Complaint() | Nothing():
             return recorded == parsed
 
 

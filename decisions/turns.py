@@ -22,6 +22,7 @@ from events.vocabulary import (
     RoleReplied,
     Sha,
     Spend,
+    Summary,
     Task,
     TurnAssigned,
     TurnDropped,
@@ -38,6 +39,7 @@ TASKS: Mapping[Task, RoleName] = {
     "analyse": "analyst",
     "step": "optimizer",
     "review": "reviewer",
+    "summarize": "analyst",
 }
 THINKING = ("design", "analyse", "step")
 """Tasks that look at what was tried: one of them per kernel at a time, so that none repeats."""
@@ -67,9 +69,7 @@ def _answer(state: State, thread: Thread, reply: RoleReplied, because: tuple[int
     match reply.outcome:
         case DesignPlan(plan=plan):
             return _next(state, thread, "implement", because, plan=plan)
-        case Analysis():
-            return _next(state, thread, "step", because)
-        case Nothing() if thread.turn.task == "analyse":
+        case Analysis() | Nothing() if thread.turn.task == "analyse":
             return _next(state, thread, "step", because)
         case Draft(source=source):
             return _next(state, thread, "review", because, draft=source)
@@ -83,6 +83,8 @@ def _answer(state: State, thread: Thread, reply: RoleReplied, because: tuple[int
             if thread.turn.attempt >= state.begun.campaign.search.repairs:
                 return _drop(thread, f"cannot be used after repair: {reason}", because)
             return _repair(state, thread, reply, reason, because)
+        case Analysis() | Summary():
+            raise LookupError(f"thread {thread.thread} cannot go on from its {thread.turn.task}")
 
 
 def _drop(thread: Thread, reason: str, because: tuple[int, ...]) -> Due:

@@ -1,14 +1,16 @@
 """Which blobs an event names: they are durable before it, and audit reads each of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from events.vocabulary import (
+    Analysis,
     AnyEvent,
     BlobKind,
     BlobsPruned,
     CandidateExamined,
     CandidateProposed,
+    Claim,
     DesignPlan,
     Draft,
     EditsReapplied,
@@ -20,6 +22,7 @@ from events.vocabulary import (
     RoleReplied,
     RunStarted,
     Sha,
+    Summary,
 )
 
 
@@ -39,7 +42,8 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
     """The same blobs with what each of them is."""
     match event:
         case RunStarted() as start:
-            return tuple(Named("source", sha) for sha in _own_sources(start))
+            read = (Named("passage", sha) for text in start.documents for sha in text.passages)
+            return (*(Named("source", sha) for sha in _own_sources(start)), *read)
         case RoleReplied() as reply:
             return _of_reply(reply)
         case CandidateProposed(source=source) | EditsReapplied(outcome=Draft(source=source)):
@@ -62,6 +66,14 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return ()
 
 
+def _of_claims(claims: Sequence[Claim]) -> Iterator[Named]:
+    for claim in claims:
+        if claim.quote is not None:
+            yield Named("passage", claim.quote)
+        if claim.probe is not None:
+            yield Named("source", claim.probe.source)
+
+
 def _own_sources(start: RunStarted) -> Iterator[Sha]:
     """The target's own: what the search starts from, and its microbenchmarks."""
     for own in start.sources.values():
@@ -81,5 +93,7 @@ def _of_reply(reply: RoleReplied) -> tuple[Named, ...]:
             return (*own, Named("plan", plan))
         case Draft(source=source):
             return (*own, Named("source", source))
+        case Analysis(claims=claims) | Summary(claims=claims):
+            return (*own, *_of_claims(claims))
         case _:
             return own

@@ -62,6 +62,9 @@ class Acceptance(Settings):
 class Knowledge(Settings):
     """What the run learns about its target besides the search."""
 
+    documents: tuple[str, ...] = ()
+    """Files and folders, relative to the campaign file, that an analyst reads after the target's
+    own documents; kept whole with the run."""
     probe_share: float = Field(default=0.02, ge=0, le=1)
     """Share of the device time that microbenchmarks may take."""
 

@@ -22,7 +22,7 @@ Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 CandidateId = int
 """Number of a candidate in the order of proposal, from 1; shown as ``c17``."""
 Form = Literal["baseline", "canary_wrong", "canary_slow", "design", "step"]
-Task = Literal["design", "implement", "analyse", "step", "review"]
+Task = Literal["design", "implement", "analyse", "step", "review", "summarize"]
 Stage = Literal["duplicate", "rule", "build", "correctness"]
 BlobKind = Literal[
     "source", "prompt", "reply", "template", "plan", "artifact", "diagnostics", "samples",
@@ -32,8 +32,9 @@ BlobKind = Literal[
 Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "probe", "final"]
 Resource = Literal["wall_s", "device_s", "model_calls", "tokens", "cost_usd"]
 """What a budget limits."""
-Topic = Literal["bound", "noise", "rule", "document", "microbenchmark"]
-"""What a fact is about; each topic has its own way of being checked."""
+Topic = Literal["bound", "noise", "rule", "document", "claim", "microbenchmark"]
+"""What a fact is about; each topic has its own way of being checked. What a document says and what
+an agent claims are both checked by a probe."""
 FactState = Literal["proposed", "confirmed", "refuted", "stale"]
 """What is believed of a fact; stale: it was checked under another toolchain."""
 Prediction = Literal["builds", "refused", "computes", "costs"]
@@ -75,6 +76,8 @@ class RunStarted(Value):
     cards: dict[str, "KernelCard"]
     microbenchmarks: dict[str, "MicrobenchmarkSources"] = {}
     """The target's own, by name, in the order in which they are run."""
+    documents: tuple["DocumentText", ...] = ()
+    """What there is to read of the target, in order."""
     shares_host: bool = False
     """The target's device is the machine itself: screening and measuring take turns."""
 
@@ -104,6 +107,14 @@ class PointSource(Value):
     source: Sha
     counts: dict[str, float]
     """How often a launch does each thing, or how much of it."""
+
+
+class DocumentText(Value):
+    """A document, kept whole with the run."""
+
+    title: str
+    passages: tuple[Sha, ...]
+    """Its parts in order, each short enough for a prompt."""
 
 
 class KernelCard(Value):
@@ -237,6 +248,9 @@ class TurnAssigned(Value):
     """Implementer: the architect's plan."""
     draft: Sha | None = None
     """Reviewer: the source to read."""
+    document: str = ""
+    passage: Sha | None = None
+    """Summary: title of a document, and the part of it to read."""
     complaint: str | None = None
     """Repair: why the last reply could not be used."""
     previous: Sha | None = None
@@ -271,12 +285,35 @@ class Draft(Value):
     cites: tuple[str, ...] = ()
 
 
+class Claim(Value):
+    """What an agent says of the target."""
+
+    says: str
+    """One sentence."""
+    quote: Sha | None
+    """Summary: the words of the passage that it rests on."""
+    probe: "Probe | None"
+
+
 class Analysis(Value):
     """An analyst's one bottleneck."""
 
     type: Literal["analysis"] = "analysis"
     bottleneck: str
     advice: str
+    claims: tuple[Claim, ...] = ()
+    """That a program can check."""
+    dropped: tuple[str, ...] = ()
+    """Why other claims of the reply are not among them."""
+
+
+class Summary(Value):
+    """What an analyst says that a passage of a document says."""
+
+    type: Literal["summary"] = "summary"
+    claims: tuple[Claim, ...]
+    dropped: tuple[str, ...] = ()
+    """As of `Analysis`; a claim whose probe alone is dropped is kept."""
 
 
 class Review(Value):
@@ -302,7 +339,8 @@ class Nothing(Value):
 
 
 Outcome = Annotated[
-    DesignPlan | Draft | Analysis | Review | Complaint | Nothing, Field(discriminator="type")
+    DesignPlan | Draft | Analysis | Summary | Review | Complaint | Nothing,
+    Field(discriminator="type"),
 ]
 
 

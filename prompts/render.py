@@ -12,12 +12,13 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 TEMPLATES = (
     "analyst_analyse",
+    "analyst_summarize",
     "architect_design",
     "implementer_implement",
     "optimizer_step",
     "reviewer_review",
 )
-_PARTS = ("_known", "_hints", "_history", "_proposal", "_repair")
+_PARTS = ("_known", "_hints", "_history", "_proposal", "_claim", "_repair")
 _LINE = 400
 _BEGINNING = 40_000
 """Characters of an unusable reply that its author is shown again; it may be a megabyte long."""
@@ -98,6 +99,9 @@ class Texts:
     source: str
     """Of the best version."""
     plan: str = ""
+    document: str = ""
+    """Title of the document that the passage is of."""
+    passage: str = ""
     draft: str = ""
     complaint: str = ""
     """Why the previous reply could not be used."""

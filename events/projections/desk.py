@@ -73,7 +73,7 @@ class KernelDesk:
                 self.no_steps[turn.parent] = None
             case "analyse":
                 self.analyses[turn.parent] = None
-            case "implement" | "review":
+            case "implement" | "review" | "summarize":
                 pass
 
 
@@ -107,10 +107,14 @@ class Desk:
         if len(hints) > MAX_HINTS:
             del hints[min(hints)]
 
+    def count(self, turn: int) -> None:
+        """A turn has a number; one that is issued again keeps it."""
+        self.n_turns = max(self.n_turns, turn)
+
     def assign(self, event: TurnAssigned, seq: int) -> None:
         """A role is asked: a thread begins or goes on."""
         turn, number = event.turn, event.thread
-        self.n_turns = max(self.n_turns, turn)
+        self.count(turn)
         thread = self.threads.get(number)
         if thread is None:
             form: Literal["design", "step"] = "design" if event.task == "design" else "step"

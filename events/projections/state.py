@@ -12,6 +12,7 @@ from events.errors import FoldError
 from events.projections.desk import Desk
 from events.projections.knowledge import Knowledge
 from events.projections.ledger import DeviceLedger
+from events.projections.reading import Reading
 from events.projections.spending import Spending, changed
 from events.projections.tree import DesignTree, Status
 from events.vocabulary import (
@@ -90,6 +91,7 @@ class State:
     ledger: DeviceLedger = field(default_factory=DeviceLedger)
     desk: Desk = field(default_factory=Desk)
     knowledge: Knowledge = field(default_factory=Knowledge)
+    reading: Reading = field(default_factory=Reading)
     spending: Spending = field(default_factory=Spending)
     pending: dict[int, Request] = field(default_factory=dict)
     """Requests without a reply, by sequence number."""
@@ -234,25 +236,45 @@ def _budget_changed(event: BudgetChanged, state: State, record: Record) -> None:
 @_take.register
 def _turn_assigned(event: TurnAssigned, state: State, record: Record) -> None:
     state.issue(event, record)
-    state.desk.assign(event, record.seq)
+    if event.task == "summarize":
+        state.desk.count(event.turn)
+        state.reading.assign(event)
+    else:
+        state.desk.assign(event, record.seq)
     state.spending.reserved[record.seq] = event.reserved
 
 
 @_take.register
 def _role_replied(event: RoleReplied, state: State, record: Record) -> None:
+    asked = state.pending.get(record.because[0])
     state.spending.settle(state.answer(record), event.spent)
-    state.desk.reply(event, record.seq)
+    if state.reading.is_about(event.turn):
+        state.reading.answer(event, record.seq)
+    else:
+        state.desk.reply(event, record.seq)
+    if isinstance(asked, TurnAssigned):
+        state.reading.note(event, asked, record.seq)
 
 
 @_take.register
 def _turn_failed(event: TurnFailed, state: State, record: Record) -> None:
     state.spending.settle(state.answer(record), event.spent)
-    state.desk.fail(event, record.seq)
+    if state.reading.is_about(event.turn):
+        state.reading.answer(event, record.seq)
+    else:
+        state.desk.fail(event, record.seq)
 
 
 @_take.register
 def _turn_dropped(event: TurnDropped, state: State, record: Record) -> None:
-    state.desk.drop(event.turn, event.reason)
+    _drop_turn(state, event.turn, event.reason)
+
+
+def _drop_turn(state: State, turn: int, reason: str) -> None:
+    if state.reading.is_about(turn):
+        state.reading.end()
+    else:
+        state.desk.drop(turn, reason)
 
 
 @_take.register
@@ -350,7 +372,7 @@ def _work_abandoned(event: WorkAbandoned, state: State, record: Record) -> None:
     if event.candidate is not None:
         state.tree.close(event.candidate, Status.REFUSED, event.reason, record.seq)
     if event.turn is not None:
-        state.desk.drop(event.turn, event.reason)
+        _drop_turn(state, event.turn, event.reason)
     if event.job is not None:
         failed = JobFailed(job=event.job, arm="device", reason=event.reason, device_s=0.0)
         _fail_job(state, failed, record.seq)
@@ -401,6 +423,7 @@ def _fact_learned(event: FactLearned, state: State, record: Record) -> None:
 @_take.register
 def _fact_proposed(event: FactProposed, state: State, record: Record) -> None:
     state.knowledge.propose(event, record.seq)
+    state.reading.propose(event, record.because)
 
 
 @_take.register

@@ -13,10 +13,12 @@ from actors.director import Director
 from actors.local_mailbox import LocalMailbox
 from actors.messages import Actor, Answer, Command
 from actors.opening import first_event
+from actors.roles import RoleActor
 from decisions import plan
 from decisions.address import DIRECTOR
 from decisions.policy import IN_FORCE
 from events.blobs import Blobs
+from events.campaign import Model, Models
 from events.log import Entry, EventLog, read
 from events.projections.state import work_id
 from events.vocabulary import (
@@ -30,6 +32,7 @@ from events.vocabulary import (
 )
 from scripts.records.prune import prune
 from tests.support.crash_disk import QUICK
+from tests.support.documented import DocumentedTarget, Reader
 from tests.support.fake_target import FakeTarget
 from tests.support.operated import EVERYTHING, Operator
 from tests.support.pinned import RECORDS
@@ -37,6 +40,11 @@ from tests.support.runs import SECRET, campaign, ticking
 
 N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
 """How often work is lost with its actor; twice is once too often."""
+
+
+_READ = campaign(max_candidates=24).model_copy(
+    update={"models": Models(analyst=Model(provider="command", command=("reader",)))}
+)
 
 
 class Frail:
@@ -58,16 +66,14 @@ class Frail:
 
 def eventful(run: Path) -> None:
     """Run a campaign to its end: with losses, orders, a stop, a resumption, a repair, a prune."""
-    target, blobs = FakeTarget(), Blobs(run, QUICK)
+    target, blobs = DocumentedTarget(), Blobs(run, QUICK)
     lost = dict(N_LOST)
-    actors = {n: Frail(a, lost) for n, a in crew(target, run / "lease", {}, lambda: 0.0).items()}
+    actors = _actors(target, run, lost)
     with EventLog.open(run, ticking(), QUICK) as log:
         operator = Operator(*EVERYTHING)
         boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
         operator.state = lambda: boss.state
-        first = first_event(
-            campaign(max_candidates=24), target, blobs, secret_seed=SECRET, versions={"python": "3"}
-        )
+        first = first_event(_READ, target, blobs, secret_seed=SECRET, versions={"python": "3"})
         boss.start(first)
 
         def is_measuring() -> bool:
@@ -79,10 +85,8 @@ def eventful(run: Path) -> None:
         boss.run(stop=is_measuring)
         torn = LogRepaired(offset=7, n_bytes=4, sha=blobs.put(b"torn"))
         log.append([Entry(torn, DIRECTOR)])
-        newer = FakeTarget(version="1.1")
-        actors |= {
-            n: Frail(a, lost) for n, a in crew(newer, run / "lease", {}, lambda: 0.0).items()
-        }
+        newer = DocumentedTarget(version="1.1")
+        actors |= _actors(newer, run, lost)
         mark = RunResumed(
             versions={"python": "3"}, rules=dict(IN_FORCE), toolchain=newer.fingerprint()
         )
@@ -90,6 +94,12 @@ def eventful(run: Path) -> None:
         boss.resume(list(read(run)), mark)
         boss.run()
         prune(run, log, ["diagnostics"])
+
+
+def _actors(target: FakeTarget, run: Path, lost: dict[str, int]) -> dict[str, Actor]:
+    actors = crew(target, run / "lease", {}, lambda: 0.0)
+    actors["analyst"] = RoleActor("analyst", target, lambda _: Reader(), lambda: 0.0)
+    return {name: Frail(actor, lost) for name, actor in actors.items()}
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,9 +26,10 @@ from events.vocabulary import (
 from sim.npu.kernels import SIGNATURES
 from sim.npu.latency import run_rate
 from sim.npu.toolchain import V1_0
-from targets.protocol import Built, Documented, Measured, Microbenchmark, Point, Probed
+from targets.protocol import Built, Documented, Measured, Microbenchmark, Probed
 from targets.sim.artifact import CLOCK_HZ
 from targets.sim.target import SimTarget
+from tests.support.documented import DocumentedTarget
 from tests.support.fake_target import FakeTarget
 from tests.support.runs import begin, campaign
 
@@ -196,22 +196,9 @@ def test_a_claim_gives_each_cost_with_its_doubt() -> None:
 # ---- in a run -------------------------------------------------------------------------------
 
 
-class ProbedFake(FakeTarget):
-    """The fake target with two microbenchmarks, one of which does not build."""
-
-    def microbenchmarks(self, kernel: str) -> tuple[Microbenchmark, ...]:
-        """Times that are a launch and a thing, and what is broken."""
-        points = {
-            f"n{n}": Point(f"time {0.1 + 0.05 * n}\n", {"launch": 1.0, "thing": float(n)})
-            for n in range(4)
-        }
-        broken = {name: replace(p, source=p.source + "broken\n") for name, p in points.items()}
-        return (Microbenchmark("things", points), Microbenchmark("broken", broken))
-
-
 def test_a_run_learns_what_things_cost(tmp_path: Path) -> None:
     """Once, about the whole target; a family that never gives times is left alone."""
-    state = begin(tmp_path, campaign(max_candidates=4), ProbedFake())
+    state = begin(tmp_path, campaign(max_candidates=4), DocumentedTarget())
     facts = [
         f
         for f in state.knowledge.facts.values()
@@ -231,7 +218,7 @@ def test_microbenchmarks_take_no_more_than_their_share(tmp_path: Path) -> None:
     settings, share = campaign(), 0.1
     some = settings.knowledge.model_copy(update={"probe_share": share})
     settings = settings.model_copy(update={"knowledge": some})
-    begin(tmp_path, settings, ProbedFake(), clock=lambda: float(next(ticks)))
+    begin(tmp_path, settings, DocumentedTarget(), clock=lambda: float(next(ticks)))
     state, asked = State(), 0
     for record in read(tmp_path):
         event = record.event
@@ -252,7 +239,7 @@ def test_a_share_of_nothing_means_no_microbenchmarks(tmp_path: Path) -> None:
     state = begin(
         tmp_path,
         settings.model_copy(update={"knowledge": none}),
-        ProbedFake(),
+        DocumentedTarget(),
         clock=lambda: float(next(ticks)),
     )
 
@@ -261,7 +248,7 @@ def test_a_share_of_nothing_means_no_microbenchmarks(tmp_path: Path) -> None:
 
 def test_another_toolchain_is_measured_anew(tmp_path: Path) -> None:
     """What things cost is a matter of the firmware too."""
-    state = begin(tmp_path, campaign(max_candidates=4), ProbedFake())
+    state = begin(tmp_path, campaign(max_candidates=4), DocumentedTarget())
     assert not is_wanted_probe(state, "things")
 
     state.ledger.forget_probes()
@@ -273,7 +260,7 @@ def test_figures_of_probes_decide_about_no_candidate(tmp_path: Path) -> None:
 
     The log is folded with the costs falsified a thousandfold, and every decision is asked again.
     """
-    begin(tmp_path, campaign(max_candidates=12), ProbedFake())
+    begin(tmp_path, campaign(max_candidates=12), DocumentedTarget())
     state, n_decided, n_false = State(), 0, 0
     for record in read(tmp_path):
         event = record.event

@@ -1,0 +1,50 @@
+"""The fake target with documents and microbenchmarks, and a model that reads."""
+
+from dataclasses import replace
+
+from actors.providers.port import Completion
+from targets.protocol import Ask, Document, Microbenchmark, Point
+from tests.support.fake_target import FakeCatalogue, FakeTarget
+
+PASSAGE = "A source that says broken does not build. A knob above 9 is broken. Time is money.\n"
+CLAIMS = (
+    "<claim><says>broken does not build.</says><quote>says broken does not build</quote>"
+    '<probe predicts="refused"><source>time 1.0\nbroken\n</source></probe></claim>'
+    "<claim><says>A knob above 9 does not build.</says><quote>A knob above 9 is broken</quote>"
+    '<probe predicts="refused"><edit><search>knob 0</search><replace>knob 10</replace></edit>'
+    "</probe></claim>"
+    "<claim><says>Time is money.</says><quote>Time is money.</quote></claim>"
+    "<claim><says>Money is time.</says><quote>Money is time.</quote></claim>"
+)
+
+
+class DocumentedTarget(FakeTarget):
+    """The fake target, which says more of itself."""
+
+    def documents(self) -> tuple[Document, ...]:
+        """Two short ones."""
+        return (Document("manual", PASSAGE), Document("notes", "Nothing of use.\n"))
+
+    def microbenchmarks(self, kernel: str) -> tuple[Microbenchmark, ...]:
+        """Times that are a launch and a thing, and a family that does not build."""
+        points = {
+            f"n{n}": Point(f"time {0.1 + 0.05 * n}\n", {"launch": 1.0, "thing": float(n)})
+            for n in range(4)
+        }
+        broken = {name: replace(p, source=p.source + "broken\n") for name, p in points.items()}
+        return (Microbenchmark("things", points), Microbenchmark("broken", broken))
+
+
+class Reader:
+    """Reads the notes at the second attempt; but for documents it answers as the catalogue does."""
+
+    name = "command:reader"
+
+    def complete(self, prompt: str, ask: Ask) -> Completion:
+        """Answer for a price."""
+        text = FakeCatalogue().reply(ask)
+        if ask.task == "summarize":
+            again = "# Your last reply" in prompt
+            other = "<nothing>it says nothing</nothing>" if again else "It says nothing."
+            text = CLAIMS if PASSAGE in prompt else other
+        return Completion(text, tokens_in=100, tokens_out=10, cost_usd=0.001, n_calls=1)
