@@ -22,7 +22,7 @@ def command(state: State, seq: int, place: int, request: Request, blobs: Blobs) 
     told = brief(state, request) if isinstance(request, TurnAssigned) else None
     known = rules(state, request.candidate) if isinstance(request, ScreeningRequested) else {}
     named = {sha: blobs.get(sha) for sha in _named(request, told)}
-    return Command(seq, place, request, named, told, known)
+    return Command(seq, place, request, named, told, known, state.toolchain_digest)
 
 
 def _named(request: Request, told: Brief | None) -> tuple[Sha, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from actors.device import DeviceActor
+from actors.guard import Guarded
 from actors.keeper import KeeperActor
 from actors.messages import Actor
 from actors.roles import RoleActor, providers_for
@@ -18,7 +19,7 @@ def crew(
     """Make one actor per address; ``clock`` is monotonic, in seconds."""
     providers = providers_for(target, environ)
     actors: dict[str, Actor] = {role: RoleActor(role, target, providers, clock) for role in ROLES}
-    actors["screening"] = ScreeningWorker(target, clock)
-    actors["device"] = DeviceActor(target, lease_file, clock)
-    actors["keeper"] = KeeperActor(target, clock)
+    actors["screening"] = Guarded(ScreeningWorker(target, clock), target)
+    actors["device"] = Guarded(DeviceActor(target, lease_file, clock), target)
+    actors["keeper"] = Guarded(KeeperActor(target, clock), target)
     return actors

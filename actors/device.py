@@ -7,8 +7,8 @@ from typing import Literal
 from actors.lease import lease
 from actors.messages import Answer, Command
 from actors.screening import sha256
-from decisions.claims import toolchain_digest
 from decisions.samples import TimedRun, encode, pairs, rounds, schedule, spreads
+from events.toolchain import toolchain_digest
 from events.vocabulary import JobFailed, MeasurementRequested, PairsMeasured, ProgramsMeasured
 from targets.protocol import Built, Measured, MeasureFailed, Target
 

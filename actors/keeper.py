@@ -12,9 +12,9 @@ from decisions.claims import (
     noise_claim,
     refusal_of,
     rule_claim,
-    toolchain_digest,
 )
 from decisions.fitting import costs
+from events.toolchain import toolchain_digest
 from events.vocabulary import (
     FactChecked,
     FactCheckRequested,

@@ -22,6 +22,8 @@ class Command:
     """For roles."""
     rules: Mapping[int, FactLearned] = field(default_factory=dict)
     """For screening: known legality rules, by the number of the fact."""
+    toolchain: str = ""
+    """Digest of the fingerprint under which the work is to be done."""
 
 
 @dataclass(frozen=True)

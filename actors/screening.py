@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 
 from actors.messages import Answer, Command
-from decisions.claims import toolchain_digest
 from decisions.examination import STAGES, breach, duplicate, incorrect
+from events.toolchain import toolchain_digest
 from events.vocabulary import (
     CandidateExamined,
     FactLearned,

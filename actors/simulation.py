@@ -5,13 +5,14 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
+from typing import cast
 
 from simpy import Event
 
 from actors.crew import crew
 from actors.director import Director
 from actors.opening import first_event
-from actors.rigged import rigged
+from actors.rigged import Rigged
 from actors.virtual_mailbox import POLL_S, VirtualMailbox
 from decisions.address import DIRECTOR
 from decisions.audit import audit
@@ -28,7 +29,7 @@ from sim.faults import DAY_S, Faults, Outage
 from sim.invariants import Invariants, ViolationError
 from sim.orders import Given, given
 from sim.rates import ORDERS, FaultKind, Rates
-from targets.protocol import VirtualTarget
+from targets.protocol import Target, VirtualTarget
 
 STALL_S = 7 * DAY_S
 """A run that waits longer than this waits for ever."""
@@ -140,7 +141,8 @@ class Simulation:
                 log.append([Entry(log.repaired, DIRECTOR)])
             records = list(read(self._run))
             self._invariants.reread(records)
-            target = rigged(self._target, self._clock, self._faults.hangs, self._n_updates)
+            rig = Rigged(self._target, self._clock, self._faults.hangs, self._n_updates)
+            self._rig, target = rig, cast("Target", rig)
             actors = crew(target, self._run / "lease", {}, self._clock)
             self._mailbox = VirtualMailbox(
                 actors,
@@ -197,8 +199,10 @@ class Simulation:
                 self._fill(outage)
             case "kill" | "torn" | "power":
                 self._kill(outage.kind, (2 * outage.share - 1) * MAX_OPERATIONS)
-            case "update" | "stop":
-                self._n_updates += outage.kind == "update"
+            case "update":
+                self._update()
+                self._rig.update(self._n_updates)
+            case "stop":
                 self._stopping = outage
             case _:
                 self._order(outage)
@@ -211,10 +215,17 @@ class Simulation:
                     self._fill(outage)
                 case "kill" | "torn" | "power" as manner:
                     self._kill(manner, outage.share * MAX_OPERATIONS)
+                case "update":
+                    self._update()
                 case kind if kind in ORDERS:
                     self._order(outage)
                 case _:
                     pass
+
+    def _update(self) -> None:
+        """The toolchain is replaced, under a process that lives or between two."""
+        self._n_updates += 1
+        self._faults.n_struck["update"] += 1
 
     def _order(self, outage: Outage) -> None:
         """Put orders where they outlive the process."""

@@ -1,7 +1,5 @@
 """Words facts as one sentence each, as prompts show them; audit words them again."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 
 from decisions.fitting import RESIDUAL
@@ -114,12 +112,6 @@ def refusal_of(request: LearningRequested) -> Probe | None:
         predicts="refused",
         signature=request.signature,
     )
-
-
-def toolchain_digest(fingerprint: Mapping[str, str]) -> str:
-    """Return the SHA-256, hex, of a fingerprint in canonical JSON: equal means comparable."""
-    text = json.dumps(dict(fingerprint), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _first_error(diagnostics: str) -> str:

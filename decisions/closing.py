@@ -15,7 +15,7 @@ from decisions.due import Due
 from decisions.final import median_interval
 from decisions.rounding import rounded
 from events.projections.state import State
-from events.projections.tree import Status
+from events.projections.tree import OPEN, Status
 from events.vocabulary import KernelFinished, RunFinished, SearchClosed
 
 
@@ -91,6 +91,8 @@ def finish(state: State) -> Due | None:
     """After closing: the final pairs and figures of each kernel, then the run's."""
     if not state.closed or state.ledger.running is not None or is_disturbed(state):
         return None
+    if _is_renewing(state):
+        return None
     if _broken(state):
         return Due(RunFinished(geomean=None, reason=state.closed.reason), (state.seq,))
     for kernel, branch in state.tree.branches.items():
@@ -99,6 +101,13 @@ def finish(state: State) -> Due | None:
     finals = [b.finished for b in state.tree.branches.values() if b.finished]
     geomean = rounded(math.exp(math.fsum(math.log(f.speedup) for f in finals) / len(finals)))
     return Due(RunFinished(geomean=geomean, reason=state.closed.reason), (state.seq,))
+
+
+def _is_renewing(state: State) -> bool:
+    """Whether a version that the final pairs need is still to be built by a new toolchain."""
+    owed = (n for b in state.tree.branches.values() for n in (b.baseline, b.incumbent) if n)
+    nodes = [state.tree.nodes[candidate] for candidate in owed]
+    return any(n.status in OPEN for n in nodes) or bool(state.tree.renewing or state.tree.vetoes)
 
 
 def _final_job(state: State, kernel: str) -> Due | None:

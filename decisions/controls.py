@@ -2,11 +2,13 @@
 
 from decisions import acceptance
 from decisions.capital import Scale, scale
+from decisions.device import is_outdated
 from decisions.due import Due
 from decisions.vetoes import concerns
 from events.projections.state import State, work_id
 from events.projections.tree import Node, Status
 from events.vocabulary import (
+    CandidateId,
     HarnessChecked,
     MeasurementRequested,
     ScreeningRequested,
@@ -24,23 +26,31 @@ MAX_CONTROL_FAILURES = 20
 def reissue(state: State) -> Due | None:
     """Issue lost work again, and give it up when its actor was lost with it too often.
 
-    So is work on a vetoed candidate. A device job that is issued again is the same, with the same
+    So is work on a candidate that is to be withdrawn, and a job that runs what another toolchain
+    has built. A device job that is issued again is the same, with the same
     coins, because nobody has seen a reading of the lost one; one that is given up counts as failed.
     """
     for seq, request in state.lost.items():
         n_losses = state.losses.get(work_id(request), 0)
         vetoed = next((c for c in state.tree.vetoes if concerns(request, c)), None)
-        if vetoed is None and n_losses < MAX_LOSSES:
+        outdated = isinstance(request, MeasurementRequested) and is_outdated(state, request)
+        if vetoed is None and not outdated and n_losses < MAX_LOSSES:
             return Due(request, (seq,))
         abandoned = WorkAbandoned(
             work=work_id(request),
             candidate=request.candidate if isinstance(request, ScreeningRequested) else None,
             turn=request.turn if isinstance(request, TurnAssigned) else None,
             job=request.job if isinstance(request, MeasurementRequested) else None,
-            reason=f"c{vetoed} is vetoed" if vetoed else f"lost with its actor {n_losses} times",
+            reason=_why_abandoned(vetoed, n_losses, outdated=outdated),
         )
         return Due(abandoned, (seq,))
     return None
+
+
+def _why_abandoned(vetoed: CandidateId | None, n_losses: int, *, outdated: bool) -> str:
+    if vetoed is not None:
+        return f"c{vetoed} is vetoed"
+    return "the toolchain has changed" if outdated else f"lost with its actor {n_losses} times"
 
 
 def check(state: State) -> Due | None:

@@ -63,13 +63,29 @@ def is_disturbed(state: State) -> bool:
 
 
 def _next_job(state: State) -> Due | None:
-    ready = [k for k, b in state.tree.branches.items() if b.incumbent is not None]
+    ready = [k for k in state.tree.branches if is_ready(state, k)]
     ready.sort(key=lambda k: (state.ledger.of(k).device_s / weight(state, k), k))
     for kernel in ready:
         due = _control_job(state, kernel) or _probe_job(state, kernel) or _test_job(state, kernel)
         if due:
             return due
     return None
+
+
+def is_ready(state: State, kernel: str) -> bool:
+    """Whether the best version of a kernel was built and checked under the toolchain of now."""
+    best = state.tree.branches[kernel].incumbent
+    return best is not None and _may_run(state.tree.nodes[best])
+
+
+def _may_run(node: Node) -> bool:
+    return node.artifact is not None and node.examined is None
+
+
+def is_outdated(state: State, job: MeasurementRequested) -> bool:
+    """Whether a job runs what another toolchain than that of now has built."""
+    arms = (job.incumbent, job.incumbent_artifact), (job.candidate, job.candidate_artifact)
+    return any(state.tree.nodes[candidate].artifact != artifact for candidate, artifact in arms)
 
 
 def weight(state: State, kernel: str) -> float:

@@ -56,7 +56,7 @@ def _no_veto(state: State, candidate: CandidateId) -> str | None:
     if not node.is_search:
         what = node.form.replace("_", " ")
         return f"c{candidate} is a {what}; only what the search has proposed can be vetoed"
-    if candidate in state.tree.vetoes or node.status is Status.VETOED:
+    if candidate in state.tree.vetoes or node.status is Status.WITHDRAWN:
         return f"c{candidate} is vetoed already"
     if state.tree.branches[node.kernel].finished:
         return f"{node.kernel} is finished"

@@ -22,14 +22,20 @@ def request(state: State) -> Due | None:
     Where a build beside a measurement would disturb it, the device goes first.
     """
     n_busy = sum(isinstance(r, ScreeningRequested) for r in state.pending.values())
-    if state.closed or n_busy >= 2 * state.begun.campaign.screening.workers:
+    if n_busy >= 2 * state.begun.campaign.screening.workers:
         return None
     if state.begun.shares_host and device.is_wanted(state):
         return None
     for candidate in state.tree.proposed:
         node = state.tree.nodes[candidate]
-        return Due(_request(state, node), (node.proposed,))
+        if not state.closed or is_owed(state, node):
+            return Due(_request(state, node), (node.proposed,))
     return None
+
+
+def is_owed(state: State, node: Node) -> bool:
+    """Whether the final pairs need a candidate that waits to be screened under a new toolchain."""
+    return node.candidate in state.tree.renewing or node.form == "baseline"
 
 
 def _request(state: State, node: Node) -> ScreeningRequested:
@@ -45,14 +51,18 @@ def _request(state: State, node: Node) -> ScreeningRequested:
 def twin(state: State, node: Node) -> int | None:
     """The earlier candidate with the same source whose verdict, or trial, still stands.
 
-    A shelved candidate's does not, once its premise is gone: it was set aside before it was
-    measured, or against a best version that has been replaced.
+    None stands under another toolchain. A shelved candidate's does not either, once its premise is
+    gone: it was set aside before it was measured, or against a best version that has been replaced.
     """
     branch = state.tree.branches[node.kernel]
+    if node.candidate in state.tree.renewing:
+        return None
     for candidate in branch.by_normalized[node.normalized]:
         earlier = state.tree.nodes[candidate]
         if candidate >= node.candidate:
             return None
+        if earlier.toolchain not in ("", state.toolchain_digest):
+            continue
         if earlier.status is Status.SHELVED and (
             not earlier.n_pairs or earlier.opponent != branch.incumbent
         ):
@@ -64,7 +74,7 @@ def twin(state: State, node: Node) -> int | None:
 def rules(state: State, candidate: CandidateId) -> dict[int, FactLearned]:
     """The legality rules that can refuse a candidate before it is built, by number of the fact."""
     node = state.tree.nodes[candidate]
-    if not node.is_search:
+    if not node.is_search or candidate in state.tree.renewing:
         return {}
     return {n: fact for n, fact in state.knowledge.rules(node.kernel).items() if fact.snippet}
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from decisions.address import DIRECTOR, OPERATOR, address
-from decisions.claims import toolchain_digest
 from events.projections.state import State, work_id
 from events.vocabulary import (
     AnyEvent,
@@ -31,6 +30,7 @@ from events.vocabulary import (
     RunStarted,
     ScreeningRequested,
     Spend,
+    ToolchainChanged,
     TurnAssigned,
     TurnFailed,
 )
@@ -108,6 +108,8 @@ def _fits(record: Record, request: Request) -> bool:
     match record.event:
         case RequestLost():
             return True
+        case ToolchainChanged():
+            return address(request) in ("screening", "device", "keeper")
         case RoleReplied(turn=turn) | TurnFailed(turn=turn):
             return isinstance(request, TurnAssigned) and request.turn == turn
         case CandidateExamined(candidate=candidate):
@@ -135,7 +137,7 @@ def _is_job(request: Request, job: int, *, of_programs: tuple[bool, ...]) -> boo
 
 
 def _figures(state: State, record: Record) -> Iterator[str]:
-    """Nothing that was spent is negative, and whoever names a toolchain had the run's."""
+    """Nothing that was spent is negative; work has the toolchain under which it was asked for."""
     event = record.event
     spent: tuple[float, ...] = ()
     if isinstance(event, RoleReplied | TurnFailed):
@@ -151,7 +153,7 @@ def _figures(state: State, record: Record) -> Iterator[str]:
             | ProgramsMeasured(toolchain=named)
             | FactLearned(toolchain=named)
             | FactChecked(toolchain=named)
-        ) if named != toolchain_digest(state.toolchain):
+        ) if named != state.toolchain_digest and record.because[0] > state.toolchain_seq:
             yield "its toolchain is not the one that the run records"
         case _:
             pass

@@ -1,4 +1,4 @@
-"""What follows from a veto: the candidate is closed, and an earlier one may be the best again."""
+"""What follows from a veto, or from a toolchain that refuses a version: it is withdrawn."""
 
 from decisions.due import Due
 from events.projections.state import State
@@ -13,14 +13,14 @@ from events.vocabulary import (
 
 
 def withdraw(state: State) -> Due | None:
-    """Close a vetoed candidate as soon as nothing works on it or is measured against it."""
+    """Close such a candidate as soon as nothing works on it or is measured against it."""
     for candidate, (seq, why) in state.tree.vetoes.items():
         at_work = (*state.pending.values(), *state.lost.values())
         if not any(concerns(request, candidate) for request in at_work):
             withdrawn = CandidateWithdrawn(
                 candidate=candidate,
                 incumbent=_restored(state, candidate),
-                reason=f"vetoed by the operator: {why}",
+                reason=why,
             )
             return Due(withdrawn, (seq,))
     return None
@@ -38,7 +38,7 @@ def concerns(request: Request, candidate: CandidateId) -> bool:
 
 
 def _restored(state: State, candidate: CandidateId) -> CandidateId | None:
-    """The best version before a vetoed one that is the best now: the last accept not vetoed."""
+    """The best version before one that is the best now: the last accept that may stay."""
     branch = state.tree.branches[state.tree.nodes[candidate].kernel]
     if branch.incumbent != candidate:
         return None

@@ -588,6 +588,14 @@ class RequestLost(Value):
     reason: str
 
 
+class ToolchainChanged(Value):
+    """Reply: an actor found another toolchain than the run's, so its work is still to be done."""
+
+    kind: Literal["toolchain_changed"] = "toolchain_changed"
+    toolchain: dict[str, str]
+    """As in `RunStarted`."""
+
+
 class WorkAbandoned(Value):
     """Decision: a request was lost with its actor too often and is not issued again."""
 
@@ -660,7 +668,10 @@ class CandidateShelved(Value):
 
 
 class CandidateWithdrawn(Value):
-    """Decision: a vetoed candidate is closed; measurements against it are void."""
+    """Decision: a candidate is closed that the operator vetoed or a new toolchain refuses.
+
+    Measurements against it are void.
+    """
 
     kind: Literal["candidate_withdrawn"] = "candidate_withdrawn"
     candidate: CandidateId
@@ -857,6 +868,7 @@ Reply = (
     | FactLearned
     | FactChecked
     | RequestLost
+    | ToolchainChanged
 )
 Decision = (
     TurnDropped

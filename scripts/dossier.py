@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from decisions.claims import toolchain_digest
 from events.blobs import Blobs
 from events.projections.state import State
 from events.projections.tree import Node
+from events.toolchain import toolchain_digest
 from events.vocabulary import (
     CandidateAccepted,
     CandidateExamined,

@@ -10,13 +10,13 @@ from typing import NamedTuple
 from actors.lease import lease
 from actors.screening import reports
 from decisions.audit import Finding, Sort
-from decisions.claims import toolchain_digest
 from decisions.examination import incorrect
 from decisions.screening import fixture_seeds
 from events.blobs import Blobs
 from events.errors import LogError
 from events.projections.state import State
 from events.projections.tree import Node
+from events.toolchain import toolchain_digest
 from events.vocabulary import CandidateExamined, FixtureReport, Record
 from scripts.runs import lease_file
 from targets.protocol import BuildFailed, Built, Target

@@ -25,7 +25,7 @@ STYLES = {
     Status.REJECTED: "red",
     Status.REFUSED: "dim",
     Status.SHELVED: "yellow",
-    Status.VETOED: "red",
+    Status.WITHDRAWN: "red",
 }
 MAX_WORDS = 60
 """Characters of a hypothesis or a reason that a line has room for."""
@@ -108,7 +108,7 @@ def line(tree: DesignTree, node: Node) -> str:
     parts = [f"c{node.candidate}{parent}", _best(tree, node), str(node.form), str(node.status)]
     if node.effect is not None:
         parts.append(_effect(node))
-    told = node.status in (Status.REFUSED, Status.SHELVED, Status.VETOED)
+    told = node.status in (Status.REFUSED, Status.SHELVED, Status.WITHDRAWN)
     why = node.reason if told else node.hypothesis
     return "  ".join(filter(None, [*parts, _short(node.move), _short(why)]))
 

@@ -92,9 +92,12 @@ class Invariants:
             due = f"{len(self.records)} was due"
             raise ViolationError(record.seq, "numbers follow on each other", due)
         asked = self._asked(record)
-        before = replace(self.state.spending.settled)
+        before, toolchain = replace(self.state.spending.settled), self.state.toolchain_digest
         self.records.append(record)
         self.state.apply(record)
+        if self.state.toolchain_digest != toolchain:
+            self._screened.clear()
+            self._tested.clear()
         match record.event:
             case MeasurementRequested():
                 self._one_job(record)
@@ -173,7 +176,7 @@ class Invariants:
                 self._screened.add(candidate)
                 node = self.state.tree.nodes[candidate]
                 if node.form == "baseline":
-                    self._line[node.kernel] = [candidate]
+                    self._line.setdefault(node.kernel, [candidate])
             case CandidateAccepted() as event:
                 self._supported(record, event)
             case CandidateWithdrawn() as event:
@@ -215,7 +218,9 @@ class Invariants:
 
     def _measured(self, record: Record, job: MeasurementRequested) -> None:
         self._free_ns = record.time_ns
-        if isinstance(record.event, PairsMeasured) and job.purpose == "test":
+        if not isinstance(record.event, PairsMeasured) or job.purpose != "test":
+            return
+        if record.event.toolchain == self.state.toolchain_digest:
             duel = self._tested.setdefault(Duel(job.candidate, job.incumbent), {})
             duel[record.seq] = record.event
 

@@ -12,8 +12,8 @@ OrderKind = Literal["pause", "hint", "veto"]
 """The operator pauses the run, says something about a kernel, or vetoes a candidate."""
 OutageKind = Literal["node", "full", "kill", "torn", "power", "update", "stop"] | OrderKind
 """A node of the screening pool goes away; the disk is full; the process is killed anywhere, or in
-a write of which a part is done, or by a power cut, which forgets what was not synced; the operator
-updates the toolchain, stops the run for a while, or gives an order."""
+a write of which a part is done, or by a power cut, which forgets what was not synced; the toolchain
+is updated under the run; the operator stops it for a while, or gives an order."""
 ORDERS: tuple[OrderKind, ...] = get_args(OrderKind)
 FaultKind = MishapKind | Literal["hang"] | OutageKind
 """And a device job that hangs until its time limit."""

@@ -64,6 +64,13 @@ class KernelDesk:
     hints: dict[int, str] = field(default_factory=dict)
     """What the operator said, the latest `MAX_HINTS`, by their numbers."""
 
+    def outdate(self) -> None:
+        """Take in that the toolchain has changed: what was tried may come out otherwise now."""
+        self.no_designs.clear()
+        self.no_steps.clear()
+        self.designs.clear()
+        self.steps.clear()
+
     def note_nothing(self, turn: TurnAssigned) -> None:
         """A role had nothing to say about an incumbent."""
         match turn.task:
@@ -98,6 +105,11 @@ class Desk:
     def start(self, kernels: tuple[str, ...]) -> None:
         """A run begins with these kernels."""
         self.kernels = {kernel: KernelDesk() for kernel in kernels}
+
+    def outdate(self) -> None:
+        """Take in that the toolchain has changed."""
+        for desk in self.kernels.values():
+            desk.outdate()
 
     def hint(self, event: OperatorHinted) -> None:
         """The operator says something about a kernel; its oldest hint may have to go for it."""

@@ -54,9 +54,12 @@ class Knowledge:
             self.chain = hashlib.sha256(self.chain + fact).digest()
         return self.chain
 
-    def learn(self, event: FactLearned, seq: int) -> None:
+    def learn(self, event: FactLearned, seq: int, *, is_current: bool) -> None:
         """What was seen gets the next number; it holds under the toolchain that showed it."""
-        self.states[self._add(event, seq)] = "confirmed"
+        number = self._add(event, seq)
+        self.states[number] = "confirmed" if is_current else "stale"
+        if not is_current and event.probe is not None:
+            self.waiting[number] = None
 
     def propose(self, event: FactProposed, seq: int) -> None:
         """What somebody claims gets the next number."""
@@ -69,9 +72,12 @@ class Knowledge:
         """A fact's probe is being run."""
         self.waiting.pop(event.fact, None)
 
-    def check(self, event: FactChecked, seq: int) -> None:
-        """A fact's probe was run."""
-        self.checked[event.fact] = (seq, event)
+    def check(self, event: FactChecked, seq: int, *, is_current: bool) -> None:
+        """A fact's probe was run; under an earlier toolchain, it is still to be run."""
+        if is_current:
+            self.checked[event.fact] = (seq, event)
+        else:
+            self.waiting[event.fact] = None
 
     def judge(self, event: FactJudged) -> None:
         """A fact is believed, or not."""
@@ -123,6 +129,7 @@ class Knowledge:
             if fact.probe is not None:
                 self.waiting[number] = None
         self.checked.clear()
+        self.asked.clear()
         self.fitted.clear()
         self.signatures.clear()
         self.unread.clear()

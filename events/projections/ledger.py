@@ -76,6 +76,17 @@ class KernelLedger:
         self.aa_coins += len(pairs)
         self.since_sentinel = self.noise_failures = 0
 
+    def outdate(self) -> None:
+        """Take in that the toolchain has changed: nothing that was measured can be compared."""
+        self.aa.clear()
+        self.aa_seqs.clear()
+        self.n_aa = self.n_own_aa = self.since_sentinel = self.noise_failures = 0
+        self.aa_of = self.bound_of = self.bound_incumbent_s = self.bound_seq = None
+        self.bounds_s = {}
+        self.bound_failures = self.final_failures = 0
+        self.controls = {name: passed for name, passed in self.controls.items() if not passed}
+        self.drop_final()
+
     def drop_final(self) -> None:
         """The version of the final pairs is the best one no more; their coins stay used."""
         self.final.clear()
@@ -116,6 +127,12 @@ class DeviceLedger:
     def start(self, kernels: tuple[str, ...]) -> None:
         """A run begins with these kernels."""
         self.kernels = {kernel: KernelLedger() for kernel in kernels}
+
+    def outdate(self) -> None:
+        """Take in that the toolchain has changed."""
+        for ledger in self.kernels.values():
+            ledger.outdate()
+        self.probes.clear()
 
     def request(self, event: MeasurementRequested, seq: int) -> None:
         """A job is sent to the device."""
@@ -171,10 +188,6 @@ class DeviceLedger:
             case "test" | "canary":
                 pass
         return job
-
-    def forget_probes(self) -> None:
-        """The toolchain has changed: every microbenchmark is to be taken again."""
-        self.probes.clear()
 
     def control(self, event: HarnessChecked) -> None:
         """A control has spoken about the harness."""

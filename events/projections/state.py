@@ -15,6 +15,7 @@ from events.projections.ledger import DeviceLedger
 from events.projections.reading import Reading
 from events.projections.spending import Spending, changed
 from events.projections.tree import DesignTree, Status
+from events.toolchain import toolchain_digest
 from events.vocabulary import (
     AnyEvent,
     BlobsPruned,
@@ -61,6 +62,7 @@ from events.vocabulary import (
     ScreeningRequested,
     SearchClosed,
     StateDigested,
+    ToolchainChanged,
     TurnAssigned,
     TurnDropped,
     TurnFailed,
@@ -87,6 +89,11 @@ class State:
     """Last record taken in."""
     start: RunStarted | None = None
     toolchain: dict[str, str] = field(default_factory=dict)
+    """Fingerprint under which work is done now."""
+    toolchain_digest: str = ""
+    """Of that fingerprint; evidence with another one is void."""
+    toolchain_seq: int = -1
+    """Record that named it first."""
     tree: DesignTree = field(default_factory=DesignTree)
     ledger: DeviceLedger = field(default_factory=DeviceLedger)
     desk: Desk = field(default_factory=Desk)
@@ -151,6 +158,18 @@ class State:
         self.pending.pop(request, None)
         return request
 
+    def work_under(self, toolchain: dict[str, str], seq: int) -> None:
+        """From here on this is the toolchain; what another one built or measured does not count."""
+        digest = toolchain_digest(toolchain)
+        if digest == self.toolchain_digest:
+            return
+        if self.toolchain_digest:
+            self.knowledge.outdate()
+            self.tree.outdate()
+            self.desk.outdate()
+            self.ledger.outdate()
+        self.toolchain, self.toolchain_digest, self.toolchain_seq = toolchain, digest, seq
+
     def settle_losses(self, record: Record) -> None:
         """The lost requests that a record follows from are decided about."""
         if self.lost:
@@ -177,7 +196,8 @@ def _take(event: AnyEvent, state: State, record: Record) -> None:
 
 @_take.register
 def _run_started(event: RunStarted, state: State, record: Record) -> None:
-    state.start, state.toolchain = event, event.toolchain
+    state.start = event
+    state.work_under(event.toolchain, record.seq)
     state.spending.limits = event.campaign.budget
     state.ledger.start(event.campaign.kernels)
     state.desk.start(event.campaign.kernels)
@@ -185,10 +205,8 @@ def _run_started(event: RunStarted, state: State, record: Record) -> None:
 
 @_take.register
 def _run_resumed(event: RunResumed, state: State, record: Record) -> None:
-    if event.toolchain != state.toolchain:
-        state.knowledge.outdate()
-        state.ledger.forget_probes()
-    state.toolchain, state.resumed, state.interrupted = event.toolchain, record.seq, False
+    state.work_under(event.toolchain, record.seq)
+    state.resumed, state.interrupted = record.seq, False
 
 
 @_take.register
@@ -224,7 +242,7 @@ def _operator_hinted(event: OperatorHinted, state: State, record: Record) -> Non
 @_take.register
 def _candidate_vetoed(event: CandidateVetoed, state: State, record: Record) -> None:
     state.orders[event.order] = None
-    state.tree.vetoes[event.candidate] = (record.seq, event.reason)
+    state.tree.vetoes[event.candidate] = (record.seq, f"vetoed by the operator: {event.reason}")
 
 
 @_take.register
@@ -305,6 +323,9 @@ def _screening_requested(event: ScreeningRequested, state: State, record: Record
 @_take.register
 def _candidate_examined(event: CandidateExamined, state: State, record: Record) -> None:
     state.answer(record)
+    if event.toolchain != state.toolchain_digest:
+        state.tree.screen_again(event.candidate)
+        return
     node = state.tree.examine(event, record.seq)
     if event.signature is not None:
         state.knowledge.note_failure(event, node.kernel, record.seq)
@@ -327,6 +348,9 @@ def _measurement_requested(event: MeasurementRequested, state: State, record: Re
 @_take.register
 def _pairs_measured(event: PairsMeasured, state: State, record: Record) -> None:
     state.spending.settle_device(state.answer(record), event.device_s)
+    if event.toolchain != state.toolchain_digest:
+        _void_job(state, event.device_s)
+        return
     job = state.ledger.pairs(event, record.seq)
     last = event.pairs[-1]
     state.tree.time(job.incumbent, last.incumbent_s)
@@ -338,6 +362,9 @@ def _pairs_measured(event: PairsMeasured, state: State, record: Record) -> None:
 @_take.register
 def _programs_measured(event: ProgramsMeasured, state: State, record: Record) -> None:
     state.spending.settle_device(state.answer(record), event.device_s)
+    if event.toolchain != state.toolchain_digest:
+        _void_job(state, event.device_s)
+        return
     job = state.ledger.programs(event, record.seq)
     state.tree.time(job.incumbent, event.incumbent_s)
 
@@ -349,9 +376,20 @@ def _job_failed(event: JobFailed, state: State, record: Record) -> None:
 
 
 def _fail_job(state: State, event: JobFailed, seq: int) -> None:
+    job = state.ledger.running
+    if job is not None and state.tree.nodes[job.candidate].artifact != job.candidate_artifact:
+        _void_job(state, event.device_s)
+        return
     job = state.ledger.fail(event.device_s)
     if job.purpose in ("test", "canary"):
         state.tree.fail(job.candidate, event, len(job.coins), seq)
+
+
+def _void_job(state: State, device_s: float) -> None:
+    """A job is over that ran what an earlier toolchain had built: it says nothing."""
+    job = state.ledger.fail(device_s)
+    if job.purpose in ("test", "canary"):
+        state.tree.waste(job.candidate, len(job.coins))
 
 
 @_take.register
@@ -364,6 +402,16 @@ def _request_lost(event: RequestLost, state: State, record: Record) -> None:
         if with_actor:
             work = work_id(request)
             state.losses[work] = state.losses.get(work, 0) + 1
+
+
+@_take.register
+def _toolchain_changed(event: ToolchainChanged, state: State, record: Record) -> None:
+    seq = record.because[0]
+    request = state.pending.pop(seq, None)
+    state.spending.lose(seq, is_spent=False)
+    if request is not None:
+        state.lost[seq] = request
+    state.work_under(event.toolchain, record.seq)
 
 
 @_take.register
@@ -417,7 +465,7 @@ def _learning_requested(event: LearningRequested, state: State, record: Record) 
 @_take.register
 def _fact_learned(event: FactLearned, state: State, record: Record) -> None:
     state.answer(record)
-    state.knowledge.learn(event, record.seq)
+    state.knowledge.learn(event, record.seq, is_current=event.toolchain == state.toolchain_digest)
 
 
 @_take.register
@@ -435,7 +483,7 @@ def _fact_check_requested(event: FactCheckRequested, state: State, record: Recor
 @_take.register
 def _fact_checked(event: FactChecked, state: State, record: Record) -> None:
     state.answer(record)
-    state.knowledge.check(event, record.seq)
+    state.knowledge.check(event, record.seq, is_current=event.toolchain == state.toolchain_digest)
 
 
 @_take.register

@@ -43,7 +43,8 @@ class Status(StrEnum):
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     SHELVED = "shelved"
-    VETOED = "vetoed"
+    WITHDRAWN = "withdrawn"
+    """By a veto of the operator, or by a toolchain that refuses it."""
     CONTROL = "control"
     """The baseline, or a canary that has done its work."""
 
@@ -159,7 +160,9 @@ class DesignTree:
     reapplied: dict[CandidateId, tuple[int, Draft]] = field(default_factory=dict)
     """Stale steps on their new parent, with the record that says so."""
     vetoes: dict[CandidateId, tuple[int, str]] = field(default_factory=dict)
-    """Vetoed candidates that are not withdrawn yet: the record that says so, and why."""
+    """Candidates to be withdrawn: the record that says so, and why."""
+    renewing: dict[CandidateId, None] = field(default_factory=dict)
+    """Accepted versions that a new toolchain has not built and checked yet."""
     price: float | None = None
     """Price of a measurement after the last verdict; None before the first."""
     changed: dict[CandidateId, None] = field(default_factory=dict)
@@ -191,7 +194,7 @@ class DesignTree:
         """
         total = 0.0
         node = self.nodes[candidate]
-        while node.status in (Status.ACCEPTED, Status.VETOED) and node.opponent is not None:
+        while node.status in (Status.ACCEPTED, Status.WITHDRAWN) and node.opponent is not None:
             total -= node.effect or 0.0
             node = self.nodes[node.opponent]
         return math.exp(total / 100)
@@ -239,20 +242,33 @@ class DesignTree:
 
     def screen(self, candidate: CandidateId) -> None:
         """A candidate is sent to the screening pool."""
-        self._changing(candidate).status = Status.SCREENING
+        node = self._changing(candidate)
         self.proposed.pop(candidate, None)
+        if candidate not in self.renewing:
+            node.status = Status.SCREENING
+
+    def screen_again(self, candidate: CandidateId) -> None:
+        """What screening found is of an earlier toolchain."""
+        self.proposed[candidate] = None
+        if candidate not in self.renewing:
+            self._changing(candidate).status = Status.PROPOSED
 
     def examine(self, event: CandidateExamined, seq: int) -> Node:
         """The evidence of screening is there; return its candidate."""
         candidate = event.candidate
         node = self._changing(candidate)
-        node.status, node.examined, node.artifact = Status.EXAMINED, event, event.artifact
+        node.examined, node.artifact = event, event.artifact
         node.toolchain, node.evidence = event.toolchain, (seq,)
         self.examined[candidate] = None
+        if candidate not in self.renewing:
+            node.status = Status.EXAMINED
         return node
 
     def refuse_or_queue(self, event: CandidateScreened, seq: int) -> None:
         """Screening has its verdict."""
+        if event.candidate in self.renewing:
+            self._renew(event, seq)
+            return
         if not event.passed:
             reason = f"refused at {event.stage}: {event.reason}"
             self.close(event.candidate, Status.REFUSED, reason, seq)
@@ -262,8 +278,17 @@ class DesignTree:
         node.status, node.decided, node.reason = Status.QUEUED, seq, event.reason
         node.drop_evidence()
         if node.form == "baseline":
-            node.status = Status.CONTROL
-            self.branches[node.kernel].incumbent = node.candidate
+            branch = self.branches[node.kernel]
+            node.status, branch.incumbent = Status.CONTROL, branch.incumbent or node.candidate
+
+    def _renew(self, event: CandidateScreened, seq: int) -> None:
+        """An accepted version has its verdict under a new toolchain."""
+        node = self._changing(event.candidate)
+        del self.renewing[event.candidate], self.examined[event.candidate]
+        node.drop_evidence()
+        if not event.passed:
+            why = f"refused at {event.stage} by the toolchain of now: {event.reason}"
+            self.vetoes[event.candidate] = seq, why
 
     def oppose(self, event: MeasurementRequested) -> None:
         """A job is about to compare a candidate: note the opponent and the scale."""
@@ -302,6 +327,10 @@ class DesignTree:
         node.device_s += event.device_s
         node.failed = event
 
+    def waste(self, candidate: CandidateId, n_coins: int) -> None:
+        """A job compared a candidate, but under a toolchain that is gone."""
+        self._changing(candidate).coins_used += n_coins
+
     def accept(self, event: CandidateAccepted, seq: int) -> Node:
         """A candidate is the best version; return it. Those shelved against the last one expire."""
         node = self._judge(event, Status.ACCEPTED, seq)
@@ -335,9 +364,9 @@ class DesignTree:
                 branch.expired[event.candidate] = None
 
     def withdraw(self, event: CandidateWithdrawn, seq: int) -> Node:
-        """A vetoed candidate is out; return it. An earlier version may be the best one again."""
+        """A candidate is out; return it. An earlier version may be the best one again."""
         candidate = event.candidate
-        node = self.close(candidate, Status.VETOED, event.reason, seq)
+        node = self.close(candidate, Status.WITHDRAWN, event.reason, seq)
         branch = self.branches[node.kernel]
         for waiting in (
             self.vetoes, self.stale, self.rebased_onto, self.reapplied,
@@ -346,10 +375,44 @@ class DesignTree:
             waiting.pop(candidate, None)
         if candidate in branch.accepts:
             branch.accepts.remove(candidate)
+        self.renewing.pop(candidate, None)
         if event.incumbent is not None:
             branch.incumbent = event.incumbent
             self._void(branch, candidate)
+            self._owe(branch)
         return node
+
+    def outdate(self) -> None:
+        """Take in that the toolchain has changed.
+
+        The target's own sources and the best versions are screened again, then what is open; what
+        was refused, rejected or shelved may be proposed anew.
+        """
+        waiting = self.proposed
+        self.proposed = {}
+        for branch in self.branches.values():
+            for candidate in branch.nodes:
+                self._outdate(self._changing(candidate))
+            branch.shelved.clear()
+            branch.expired.clear()
+            self._owe(branch)
+        self.proposed |= waiting
+
+    def _outdate(self, node: Node) -> None:
+        node.artifact = node.opponent = None
+        node.n_pairs = 0
+        node.drop_evidence()
+        self.examined.pop(node.candidate, None)
+        is_own = not node.is_search and node.status is not Status.SCREENING
+        if is_own or node.status in (Status.EXAMINED, Status.QUEUED):
+            node.status = Status.PROPOSED
+            self.proposed[node.candidate] = None
+
+    def _owe(self, branch: Branch) -> None:
+        """The best version is built and checked before anything is compared with it."""
+        best = branch.incumbent
+        if best is not None and best != branch.baseline and self.nodes[best].artifact is None:
+            self.renewing[best] = self.proposed[best] = None
 
     def _void(self, branch: Branch, opponent: CandidateId) -> None:
         """Verdicts against a withdrawn best version do not stand; designs meet the next one."""

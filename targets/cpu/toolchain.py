@@ -56,9 +56,10 @@ class Compiler:
         return (*FLAGS, native, *own)
 
 
-@lru_cache(maxsize=1)
 def compiler() -> Compiler:
     """Find gcc or clang on the search path, else the compiler in the ``ziglang`` wheel.
+
+    It is looked for each time: an update may replace it while a campaign runs.
 
     Raises:
         TargetError: not Linux on x86-64 or aarch64, or there is no compiler.
@@ -94,7 +95,15 @@ def _zig() -> str | None:
     return shutil.which("zig", path=str(Path(spec.origin).parent))
 
 
-def _say(*command: str) -> str:
+def _say(program: str, option: str) -> str:
+    about = Path(program).stat()
+    return _say_once(program, option, about.st_mtime_ns, about.st_ino)
+
+
+@lru_cache(maxsize=8)
+def _say_once(program: str, option: str, *_file: int) -> str:
+    """What a program says of itself, asked again when its file is another one."""
+    command = (program, option)
     try:
         said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError) as e:

@@ -106,7 +106,7 @@ def test_every_order_takes_effect_and_stands_in_the_report(folder: Path) -> None
         best = paused.tree.incumbent("alpha").candidate
         assert order(folder, "veto", f"c{best}", "--why", "too odd").startswith("delivered: ")
         vetoed = replay(read(run))
-        assert vetoed.tree.nodes[best].status is Status.VETOED
+        assert vetoed.tree.nodes[best].status is Status.WITHDRAWN
         assert vetoed.tree.incumbent("alpha").candidate != best
 
         assert "no limit to change" in order(folder, "budget", "--device-hours", "+3", status=2)

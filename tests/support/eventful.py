@@ -42,6 +42,8 @@ N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
 """How often work is lost with its actor; twice is once too often."""
 
 
+UPDATED_AT_JOB = 50
+"""By when the toolchain is replaced under the run."""
 _READ = campaign(max_candidates=24).model_copy(
     update={"models": Models(analyst=Model(provider="command", command=("reader",)))}
 )
@@ -92,7 +94,12 @@ def eventful(run: Path) -> None:
         )
         boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
         boss.resume(list(read(run)), mark)
-        boss.run()
+
+        def never() -> bool:
+            newer.version = "1.1" if boss.state.ledger.jobs < UPDATED_AT_JOB else "1.2"
+            return False
+
+        boss.run(stop=never)
         prune(run, log, ["diagnostics"])
 
 

@@ -89,7 +89,7 @@ class FakeTarget:
     ) -> None:
         self.shares_host = shares_host
         self.catalogue: Catalogue = FakeCatalogue()
-        self._noise, self._version = noise, version
+        self._noise, self.version = noise, version
 
     def kernels(self) -> tuple[str, ...]:
         """Two kernels that differ in nothing but their names."""
@@ -101,7 +101,7 @@ class FakeTarget:
 
     def fingerprint(self) -> dict[str, str]:
         """A toolchain."""
-        return {"compiler": f"fake {self._version}"}
+        return {"compiler": f"fake {self.version}"}
 
     def card(self, kernel: str) -> Card:
         """Describe a kernel."""

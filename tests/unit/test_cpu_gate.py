@@ -233,7 +233,7 @@ def test_no_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
 
     with pytest.raises(TargetError, match="install gcc or clang"):
-        compiler.__wrapped__()
+        compiler()
 
 
 def test_another_system_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,4 +241,4 @@ def test_another_system_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.system", lambda: "Darwin")
 
     with pytest.raises(TargetError, match="needs Linux"):
-        compiler.__wrapped__()
+        compiler()

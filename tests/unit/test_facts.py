@@ -87,7 +87,7 @@ def test_after_a_new_toolchain_nothing_is_believed_and_every_probe_waits(
         knowledge.request_check(
             FactCheckRequested(fact=number, probe=asked, fixture_seeds=(), reasons="")
         )
-        knowledge.check(did(fact=number), 0)
+        knowledge.check(did(fact=number), 0, is_current=True)
         knowledge.judge(FactJudged(fact=number, state="confirmed", reason=""))
     assert not knowledge.waiting
     assert not knowledge.checked
@@ -102,7 +102,7 @@ def test_only_facts_are_cited() -> None:
     """Agents make up names."""
     knowledge = Knowledge()
     learned = FactLearned(kernel="k", topic="noise", claim="quiet", toolchain="")
-    knowledge.learn(learned, 0)
+    knowledge.learn(learned, 0, is_current=True)
 
     knowledge.cite(("f1", "f2", "h1", "f", "f-1", "f\u00b2", "1", ""))
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from actors.keeper import KeeperActor
 from actors.messages import Command
-from decisions.claims import bound_claim, bound_figures, noise_claim, toolchain_digest
+from decisions.claims import bound_claim, bound_figures, noise_claim
+from events.toolchain import toolchain_digest
 from events.vocabulary import FactLearned, LearningRequested, RunInterrupted
 from knowledge.rules import Derivation, learn, occurs, violated
 from targets.protocol import Target

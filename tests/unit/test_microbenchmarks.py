@@ -251,7 +251,7 @@ def test_another_toolchain_is_measured_anew(tmp_path: Path) -> None:
     state = begin(tmp_path, campaign(max_candidates=4), DocumentedTarget())
     assert not is_wanted_probe(state, "things")
 
-    state.ledger.forget_probes()
+    state.ledger.outdate()
     assert is_wanted_probe(state, "things")
 
 

@@ -50,7 +50,7 @@ def test_every_order_is_told_with_what_followed(run: Run) -> None:
     assert hint.outcome.startswith("cited by c")
     assert (paused.what, gone_on.what) == ("paused by the operator", "goes on, says the operator")
     assert "is the best version again" in veto.outcome
-    assert budget.detail == "wall_s 900, wall_s +100, tokens 5"
+    assert budget.detail == "wall_s 900, wall_s +100, tokens 200000"
 
 
 def test_the_report_shows_orders_and_the_limits_of_today(run: Run, folder: Path) -> None:
@@ -60,8 +60,8 @@ def test_the_report_shows_orders_and_the_limits_of_today(run: Run, folder: Path)
         assert order.what in page
     assert "it reads past its buffer" in page
     fates = accounts.fates(branches.rows(run))
-    assert sum(counts["vetoed"] for counts in fates.values()) == 1
-    assert {line.name: line.limit for line in accounts.budgets(run)}["tokens"] == "5"
+    assert sum(counts["withdrawn"] for counts in fates.values()) == 1
+    assert {line.name: line.limit for line in accounts.budgets(run)}["tokens"] == "200,000"
 
 
 def test_the_tree_shows_the_orders_of_its_kernels(
@@ -74,7 +74,7 @@ def test_the_tree_shows_the_orders_of_its_kernels(
     of_beta = capsys.readouterr().out
 
     assert "turn the knob to 3 cited by c" in told
-    assert "  vetoed  " in told
+    assert "  withdrawn  " in told
     assert "paused by the operator" in of_beta
     assert "turn the knob" not in of_beta
 
@@ -83,7 +83,7 @@ def test_the_evidence_of_a_vetoed_candidate_names_the_veto(
     run: Run, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whoever asks for its verdict finds both: what was measured, and who said no."""
-    vetoed = next(n for n in run.state.tree.nodes.values() if n.status == "vetoed")
+    vetoed = next(n for n in run.state.tree.nodes.values() if n.status == "withdrawn")
     assert audit.main([str(folder), f"c{vetoed.candidate}"]) == 0
     told = capsys.readouterr().out
 

@@ -314,7 +314,7 @@ def test_the_version_before_a_vetoed_best_one_is_the_best_again(tmp_path: Path) 
 
     assert withdrawn.event.incumbent == accepts[0]
     assert after.tree.incumbent("alpha").candidate == accepts[0]
-    assert after.tree.nodes[accepts[1]].status is Status.VETOED
+    assert after.tree.nodes[accepts[1]].status is Status.WITHDRAWN
     assert accepts[1] not in end.tree.branches["alpha"].accepts
     later = [r.event for r in records[withdrawn.seq :] if isinstance(r.event, MeasurementRequested)]
     assert all(accepts[1] not in (job.candidate, job.incumbent) for job in later)
