@@ -58,6 +58,10 @@ def contradictions(
             yield f"the stage {report.stage} does not say what was found"
     if len(event.fixtures) > (len(request.fixture_seeds) if n_ran == len(STAGES) else 0):
         yield "more fixtures ran than were asked for"
+    if all(passed) and len(event.fixtures) < len(request.fixture_seeds):
+        yield "it passed on fewer fixtures than were asked for"
+    if incorrect(event.fixtures[:-1]):
+        yield "a fixture ran after one that had failed"
     yield from _build(event)
 
 

@@ -21,12 +21,12 @@ KINDS = [
     event.model_fields["kind"].default
     for sort in (Mark, Order, Request, Reply, Decision)
     for event in get_args(sort)
-    if event.__name__ != "FactProposed"  # nobody summarizes documents yet
 ]
 UNTOUCHED = (
     "acceptance.max_pairs", "acceptance.min_run_s", "acceptance.noise_pairs",
-    "budget.cost_usd", "budget.model_calls", "budget.tokens", "budget.wall_s",
-    "kernels", "models.default.api_key_env", "models.default.base_url",
+    "budget.cost_usd", "budget.wall_s", "kernels", "knowledge.probe_share",
+    "models.analyst.api_key_env", "models.analyst.base_url", "models.analyst.command",
+    "models.analyst.model", "models.analyst.timeout_s", "models.default.api_key_env", "models.default.base_url",
     "models.default.max_tokens", "models.default.model", "models.default.timeout_s",
     "models.default.usd_per_million_in", "models.default.usd_per_million_out",
     "name", "preset", "search.max_designs", "search.repairs", "target",
@@ -35,10 +35,13 @@ READ = "what an instrument read, once; `audit --rebuild` reads it again of what 
 SETTING = "what the operator asked for; no decision of this run came near it"
 WORDS = "said of an event that cannot happen again"
 IDLE = "versions of rules that decided nothing in this stretch of the log"
+UNBUILT = "what programs count that this toolchain does not build, so that nothing is fitted to it"
 JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     "run_started": {
         **dict.fromkeys((f"campaign.{setting}" for setting in UNTOUCHED), SETTING),
         "cards.{}.task": "words for agents, repeated in every prompt",
+        "microbenchmarks.{}.points.{}.counts": UNBUILT,
+        "microbenchmarks.{}.points.{}.counts.{}": UNBUILT,
         "versions": WORDS,
         "versions.{}": WORDS,
         "rules.{}": IDLE,
@@ -51,7 +54,10 @@ JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     ),
     "log_repaired": {"offset": "a place in a file that has been written over"},
     "blobs_pruned": {"n_bytes": "the size of files that are gone"},
-    "role_replied": {"wall_s": READ},
+    "role_replied": {
+        "wall_s": READ,
+        **dict.fromkeys(("spent.cost_usd", "spent.model_calls", "spent.tokens"), READ),
+    },
     "candidate_examined": {
         "fixtures[].fixture": READ,
         "fixtures[].margin": READ,
