@@ -5,10 +5,17 @@ BIN := $(VENV)/bin
 # A machine without a C compiler gets the clang of the `ziglang` wheel.
 COMPILER := $(shell command -v gcc >/dev/null 2>&1 || command -v clang >/dev/null 2>&1 || echo ,compiler)
 
-.PHONY: help install demo check test clean
+# The vendor's toolchain of the `rngd` target, in environments of its own: it runs on x86-64 Linux
+# alone, two versions of it are tested side by side, and it pins packages that are pinned here too.
+TOOLCHAINS := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),2026.4.0 2026.3.0)
+RNGD := $(TOOLCHAINS:%=$(VENV)-rngd-%)
+RUNTIME := $(VENV)-rngd-check
+PIP_RNGD = install --quiet --disable-pip-version-check typing-extensions
+
+.PHONY: help install demo check test test-rngd clean
 
 help:           ## list the targets
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 install: $(VENV)/installed  ## make the virtual environment at the pinned versions
 
@@ -29,8 +36,22 @@ check: install  ## style, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-test: check     ## all checks and all tests
-	$(BIN)/pytest --cov
+test: check $(RNGD:=/installed)  ## all checks and all tests but those of RNGD's functional runtime
+	KERNELWRIGHT_RNGD=$$(echo $(abspath $(RNGD)) | tr ' ' ':') $(BIN)/pytest --cov -m 'not rngd_check'
+
+$(VENV)-rngd-%/installed:
+	@echo "installing about 300 MB of RNGD's toolchain $* ..."
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip $(PIP_RNGD) furiosa-kernels==$* furiosa-tcc==$*
+	@touch $@
+
+test-rngd: install $(RUNTIME)/installed  ## run RNGD's kernels on the processor (several GB of packages)
+	KERNELWRIGHT_RNGD=$(abspath $(RUNTIME)) $(BIN)/pytest -m rngd_check
+
+$(RUNTIME)/installed:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip $(PIP_RNGD) furiosa-kernels==2026.4.0 furiosa-tcc==2026.4.0 furiosa-torch==2026.4.0
+	@touch $@
 
 clean:          ## remove the virtual environment and caches, never a run
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf $(VENV) $(RNGD) $(RUNTIME) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

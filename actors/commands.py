@@ -27,9 +27,10 @@ def command(state: State, seq: int, place: int, request: Request, blobs: Blobs) 
 
 def _named(request: Request, told: Brief | None) -> tuple[Sha, ...]:
     match request:
-        case TurnAssigned(plan=plan, draft=draft, passage=passage, previous=previous):
-            own = told.incumbent_source if told else None
-            return tuple(sha for sha in (own, plan, draft, passage, previous) if sha)
+        case TurnAssigned() as turn:
+            own = (told.incumbent_source, told.incumbent_profile) if told else ()
+            named = (*own, turn.plan, turn.draft, turn.diagnostics, turn.passage, turn.previous)
+            return tuple(sha for sha in named if sha)
         case RebaseRequested(onto_source=onto_source, reply=reply):
             return (onto_source, reply)
         case ScreeningRequested(source=source):

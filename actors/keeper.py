@@ -23,7 +23,7 @@ from events.vocabulary import (
     Sha,
 )
 from knowledge.rules import learn
-from targets.protocol import BuildFailed, FixtureResult, Target
+from targets.protocol import BuildFailed, CostModel, FixtureResult, Target
 
 
 class KeeperActor:
@@ -77,18 +77,21 @@ class KeeperActor:
         probe = request.probe
         source = command.blobs[probe.source].decode("utf-8", "replace")
         built = self._target.build(probe.kernel, source)
-        signature, diagnostics = "", None
+        signature, diagnostics, cycles = "", None, None
         results: tuple[FixtureResult, ...] = ()
         if isinstance(built, BuildFailed):
             signature, diagnostics = built.signature, built.diagnostics.encode()
         elif request.fixture_seeds:
             results = self._target.check(probe.kernel, built.artifact, request.fixture_seeds)
+        elif probe.predicts == "costs" and isinstance(self._target, CostModel):
+            cycles = self._target.cost(probe.kernel, built.artifact).cycles
         event = FactChecked(
             fact=request.fact,
             built=not isinstance(built, BuildFailed),
             signature=signature,
             diagnostics=sha256(diagnostics) if diagnostics is not None else None,
             fixtures=reports(results),
+            cycles=cycles,
             wall_s=self._clock() - began,
             toolchain=self._toolchain(),
         )

@@ -13,7 +13,8 @@ from actors.providers.port import Completion, Provider, ProviderError
 from actors.screening import sha256
 from decisions.brief import Brief
 from decisions.evidence import no_edits
-from decisions.replies import AnalysisText, Parsed, PlanText, SourceText, SummaryText, parse
+from decisions.replies import AnalysisText, Parsed, PlanTexts, SourceText, SummaryText, parse
+from decisions.turns import PROMPT_TOKENS
 from events.campaign import Model, RoleName
 from events.vocabulary import (
     Complaint,
@@ -29,7 +30,8 @@ from events.vocabulary import (
     TurnAssigned,
     TurnFailed,
 )
-from prompts.render import Prompt, Texts, render
+from prompts.render import Prompt, render
+from prompts.told import Texts
 from targets.protocol import Ask, Target, TargetError
 
 
@@ -99,13 +101,7 @@ class RoleActor:
     def _prompt(self, turn: _Turn) -> Prompt:
         if self._toolchain is None:
             self._toolchain = self._target.fingerprint()
-        return render(
-            turn.request.role,
-            turn.request.task,
-            turn.brief,
-            texts=turn.texts,
-            toolchain=self._toolchain,
-        )
+        return _worded(turn, self._toolchain)
 
     def _replied(
         self, turn: _Turn, prompt: Prompt, provider: str, completion: Completion, wall_s: float
@@ -121,6 +117,7 @@ class RoleActor:
             outcome=outcome,
             provider=provider,
             template=prompt.template_sha,
+            dropped=prompt.dropped,
             spent=_spent(completion),
             wall_s=wall_s,
         )
@@ -128,8 +125,8 @@ class RoleActor:
 
     def _outcome(self, parsed: Parsed, kernel: str) -> tuple[Outcome, tuple[bytes, ...]]:
         match parsed:
-            case PlanText():
-                return parsed.design_plan(), (parsed.plan.encode(),)
+            case PlanTexts():
+                return parsed.designs(), tuple(plan.plan.encode() for plan in parsed.plans)
             case SourceText():
                 normalized = sha256(self._target.normalize(parsed.source).encode())
                 return parsed.draft(normalized), (parsed.source.encode(),)
@@ -141,6 +138,28 @@ class RoleActor:
                 return parsed, ()
             case _:
                 assert_never(parsed)
+
+
+def prompt_of(command: Command, toolchain: Mapping[str, str]) -> Prompt:
+    """Word the prompt of a turn without taking it.
+
+    Raises:
+        ValueError: the command is not a turn with a brief.
+    """
+    if not isinstance(command.request, TurnAssigned):
+        raise ValueError(f"{command.request.kind} is no turn")
+    return _worded(_unpack(command.request.role, command), toolchain)
+
+
+def _worded(turn: _Turn, toolchain: Mapping[str, str]) -> Prompt:
+    return render(
+        turn.request.role,
+        turn.request.task,
+        turn.brief,
+        texts=turn.texts,
+        toolchain=toolchain,
+        limit=PROMPT_TOKENS,
+    )
 
 
 def providers_for(target: Target, environ: Mapping[str, str]) -> Callable[[Model], Provider]:
@@ -185,10 +204,12 @@ def _unpack(role: RoleName, command: Command) -> _Turn:
 
     texts = Texts(
         source=text(brief.incumbent_source),
+        profile=text(brief.incumbent_profile),
         plan=text(request.plan),
         document=request.document,
         passage=text(request.passage),
         draft=text(request.draft),
+        diagnostics=text(request.diagnostics),
         complaint=request.complaint or "",
         previous=text(request.previous),
     )

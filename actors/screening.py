@@ -13,9 +13,13 @@ from events.vocabulary import (
     ScreeningRequested,
     Sha,
     StageReport,
+    StaticCost,
 )
 from knowledge.rules import violated
-from targets.protocol import BuildFailed, FixtureResult, Target
+from targets.profiler.breakdown import profile
+from targets.profiler.schedule import read
+from targets.profiler.text import text
+from targets.protocol import BuildFailed, Cost, CostModel, FixtureResult, Target
 
 
 def sha256(data: bytes) -> Sha:
@@ -28,6 +32,12 @@ def reports(results: Iterable[FixtureResult]) -> tuple[FixtureReport, ...]:
     return tuple(
         FixtureReport(fixture=r.fixture, margin=r.margin, detail=r.detail) for r in results
     )
+
+
+def told(cost: Cost) -> bytes:
+    """Where the cycles of a static cost go, as it is recorded."""
+    schedule = read(cost.schedule, bytes_of=cost.bytes_of, sizes=cost.sizes)
+    return text(profile(schedule)).encode()
 
 
 class ScreeningWorker:
@@ -61,6 +71,8 @@ class _Examination:
         self._fixtures: tuple[FixtureReport, ...] = ()
         self._failure: BuildFailed | None = None
         self._artifact: bytes | None = None
+        self._cost: StaticCost | None = None
+        self._profile: bytes | None = None
 
     def run(self, source: str) -> None:
         """Examine until a stage fails."""
@@ -74,11 +86,13 @@ class _Examination:
             self._stages.append(report)
             if failure:
                 return
+        self._estimate()
 
     def answer(self) -> Answer:
         """Put the evidence into one reply."""
         diagnostics = self._failure.diagnostics.encode() if self._failure else None
-        blobs = [data for data in (self._artifact, diagnostics) if data is not None]
+        made = (self._artifact, diagnostics, self._profile)
+        blobs = [data for data in made if data is not None]
         event = CandidateExamined(
             candidate=self._request.candidate,
             stages=tuple(self._stages),
@@ -88,6 +102,7 @@ class _Examination:
             signature=self._failure.signature if self._failure else None,
             snippet=self._failure.snippet if self._failure else "",
             certain=self._failure.certain if self._failure else False,
+            cost=self._cost,
             toolchain=toolchain_digest(self._target.fingerprint()),
         )
         return Answer(event, tuple(blobs))
@@ -113,3 +128,10 @@ class _Examination:
         results = self._target.check(self._request.kernel, artifact, seeds)
         self._fixtures = reports(results)
         return incorrect(self._fixtures)
+
+    def _estimate(self) -> None:
+        """Ask the cost model, where the target has one; no answer of it is a failure."""
+        if isinstance(self._target, CostModel):
+            cost = self._target.cost(self._request.kernel, self._artifact or b"")
+            self._profile = told(cost)
+            self._cost = StaticCost(cycles=cost.cycles, profile=sha256(self._profile))

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
+from decisions.room import designs_left
 from events.campaign import Model
 from events.projections.state import State
-from events.vocabulary import CandidateId, FactState, Sha, TurnAssigned
+from events.vocabulary import CandidateId, DesignPlan, FactState, Sha, TurnAssigned
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,10 @@ class Known(NamedTuple):
     """What a reply cites."""
     claim: str
     state: FactState
+    is_rule: bool
+    """Whether screening refuses what breaks it, whoever knows of it."""
+    uses: int
+    """Candidates that cited it."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,8 @@ class Brief:
     """The kernel's card."""
     incumbent: CandidateId
     incumbent_source: Sha
+    incumbent_profile: Sha | None
+    """Where its static cycles go; None if the target has no cost model."""
     speedup: float | None
     """Of the best version over the baseline, as claimed by its accepts."""
     time_over_bound: float | None
@@ -54,6 +61,14 @@ class Brief:
     """Catalogue moves already proposed."""
     model: Model
     seed: int
+    n_designs: int = 0
+    """Architect: designs that there is room for."""
+    design: DesignPlan | None = None
+    """Implementer and reviewer: the design that the source is of."""
+    claim: str = ""
+    """Reviewer: the draft's hypothesis."""
+    refusal: str = ""
+    """Implementer: why screening refused the source that it is to repair."""
 
 
 BELIEF: tuple[FactState, ...] = ("confirmed", "stale", "proposed", "refuted")
@@ -68,22 +83,27 @@ def brief(state: State, turn: TurnAssigned) -> Brief:
     """Put together what the role of ``turn`` may know."""
     start, tree, ledger = state.begun, state.tree, state.ledger.of(turn.kernel)
     parent = tree.nodes[turn.parent]
-    desk = state.desk.of(turn.kernel)
-    analysis = desk.analyses.get(turn.parent)
+    analysis = state.desk.of(turn.kernel).analyses.get(turn.parent)
+    thread = state.desk.threads.get(turn.thread)
     return Brief(
         kernel=turn.kernel,
         task=start.cards[turn.kernel].task,
         incumbent=turn.parent,
         incumbent_source=parent.source,
+        incumbent_profile=parent.cost.profile if parent.cost else None,
         speedup=tree.speedup(turn.parent),
         time_over_bound=ledger.time_over_bound if ledger.bound_of == turn.parent else None,
         bottleneck=f"{analysis.bottleneck} {analysis.advice}".strip() if analysis else "",
         facts=_facts(state, turn.kernel),
-        hints=tuple((f"h{n}", text) for n, text in desk.hints.items()),
+        hints=tuple((f"h{n}", text) for n, text in state.desk.of(turn.kernel).hints.items()),
         lessons=_lessons(state, turn.kernel),
         tried=_tried(state, turn),
         model=start.campaign.models.of(turn.role),
         seed=start.campaign.seed,
+        n_designs=1 + designs_left(state, turn.kernel),
+        design=thread.design if thread else None,
+        claim=thread.draft.hypothesis if thread and thread.draft else "",
+        refusal=tree.nodes[turn.repairs].reason if turn.repairs else "",
     )
 
 
@@ -93,7 +113,9 @@ def _facts(state: State, kernel: str) -> tuple[Known, ...]:
     rules = [n for n, fact in facts.items() if fact.topic == "rule"]
     hidden = set(rules[:-N_RULES])
     told = [
-        Known(f"f{n}", f.claim, knowledge.states[n]) for n, f in facts.items() if n not in hidden
+        Known(f"f{n}", f.claim, knowledge.states[n], f.topic == "rule", knowledge.uses.get(n, 0))
+        for n, f in facts.items()
+        if n not in hidden
     ]
     return tuple(sorted(told, key=lambda known: BELIEF.index(known.state)))
 

@@ -13,6 +13,7 @@ from decisions.device import (
 )
 from decisions.due import Due
 from decisions.final import median_interval
+from decisions.room import remaining
 from decisions.rounding import rounded
 from events.projections.state import State
 from events.projections.tree import OPEN, Status
@@ -72,7 +73,7 @@ def _idle(state: State) -> str | None:
         return None
     if next_job(state) is not None:
         return None
-    if turns.remaining(state) <= 0:
+    if remaining(state) <= 0:
         return "max_candidates reached"
     if turns.assign(state) is not None:
         return None

@@ -5,6 +5,7 @@ import math
 from decisions.capital import Scale, scale
 from decisions.coins import coins, secret_int
 from decisions.due import Due
+from decisions.hints import first
 from decisions.price import reopened
 from events.projections.ledger import KernelLedger
 from events.projections.state import State
@@ -148,8 +149,7 @@ def _test_job(state: State, kernel: str) -> Due | None:
     ]
     if queued:
         begun = [n for n in queued if n.pairs and n.opponent == branch.incumbent]
-        node = (begun or queued)[0]
-        why = "goes on" if begun else "next in the queue"
+        node, why = (begun[0], "goes on") if begun else first(state, kernel, queued)
         return _pairs_job(state, state.tree.incumbent(kernel), node, "test", why)
     if branch.open or any(t.kernel == kernel for t in state.desk.threads.values()):
         return None

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import NamedTuple, get_args
 
 from decisions import claims, fitting, replies, samples
-from decisions.examination import contradictions
+from decisions.examination import contradictions, profile_head
 from decisions.orders import refusal
 from events.campaign import Model
 from events.projections.state import State
@@ -89,6 +89,8 @@ def _reply(event: RoleReplied, request: TurnAssigned, evidence: Evidence) -> Ite
     passage, reply = evidence.text(request.passage), evidence.text(event.reply)
     if not _says(replies.parse(request.task, reply, parent, passage), event.outcome, request):
         yield "the reply does not say what it was read as"
+    if left_out(evidence.text(event.prompt)) != event.dropped:
+        yield "the prompt has left out something else"
     model = evidence.state.begun.campaign.models.of(request.role)
     if event.provider != _provider(model):
         yield f"{request.role} has the provider {_provider(model)}, not {event.provider}"
@@ -126,6 +128,12 @@ def _rebased(event: EditsReapplied, request: RebaseRequested, evidence: Evidence
         yield "the edits fit their new parent otherwise than recorded"
 
 
+def left_out(prompt: str) -> tuple[str, ...]:
+    """What a prompt says that it has no room for; it does so before anything that agents wrote."""
+    said = prompt.partition("\nLeft out for length: ")[2].partition(".\n")[0]
+    return () if said == "nothing" else tuple(said.split(", "))
+
+
 def no_edits(parsed: replies.Parsed) -> Complaint:
     """What is recorded of a step that gives no draft on another parent."""
     reason = parsed.reason if isinstance(parsed, Complaint) else "the reply has no edits"
@@ -137,8 +145,8 @@ def _says(
 ) -> bool:
     """Whether ``recorded`` is all that was read, but for the target's normal form of a source."""
     match parsed:
-        case replies.PlanText():
-            return recorded == parsed.design_plan()
+        case replies.PlanTexts():
+            return recorded == parsed.designs()
         case replies.SourceText():
             return isinstance(recorded, Draft) and recorded == parsed.draft(recorded.normalized)
         case replies.AnalysisText():
@@ -203,6 +211,9 @@ def _examination(evidence: Evidence) -> Iterator[str]:
             facts = evidence.state.knowledge.facts
             rules = {n: fact for n, fact in facts.items() if isinstance(fact, FactLearned)}
             yield from contradictions(event, request, rules)
+            cost = event.cost
+            if cost and not evidence.text(cost.profile).startswith(profile_head(cost.cycles)):
+                yield "the profile is of another static cost"
         case _:
             pass
 

@@ -36,6 +36,11 @@ def incorrect(fixtures: Sequence[FixtureReport]) -> str:
     return ""
 
 
+def profile_head(cycles: int) -> str:
+    """How the profile of a schedule with this makespan begins."""
+    return f"makespan {cycles:,} cycles, "
+
+
 def contradictions(
     event: CandidateExamined, request: ScreeningRequested, rules: Mapping[int, FactLearned]
 ) -> Iterator[str]:
@@ -62,6 +67,8 @@ def contradictions(
         yield "it passed on fewer fixtures than were asked for"
     if incorrect(event.fixtures[:-1]):
         yield "a fixture ran after one that had failed"
+    if event.cost is not None and not all(passed):
+        yield "a static cost of what was refused"
     yield from _build(event)
 
 

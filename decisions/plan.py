@@ -61,6 +61,7 @@ RULES = (
     Rule(
         "turns.proceed", 1, ("turn_assigned", "turn_dropped", "candidate_proposed"), turns.proceed
     ),
+    Rule("turns.repair", 1, ("turn_assigned",), turns.repair),
     Rule("knowledge.judge", 1, ("fact_judged",), knowledge.judge),
     Rule("reading.propose", 1, ("fact_proposed",), reading.propose),
     Rule("learning.request", 1, ("learning_requested",), learning.request),

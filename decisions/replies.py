@@ -13,6 +13,7 @@ from events.vocabulary import (
     Analysis,
     Complaint,
     DesignPlan,
+    Designs,
     Draft,
     Nothing,
     Review,
@@ -22,10 +23,11 @@ from events.vocabulary import (
 )
 
 MAX_CITES = 50
+MAX_DESIGNS = 8
 
 _PROPOSAL = frozenset({"hypothesis", "speedup", "cites", "move"})
 _TAKES: Mapping[str, frozenset[str]] = {
-    "design": _PROPOSAL | {"plan"},
+    "design": frozenset({"design"}),
     "implement": _PROPOSAL | {"source"},
     "step": _PROPOSAL | {"edit"},
     "analyse": frozenset({"bottleneck", "advice", "claim"}),
@@ -33,15 +35,18 @@ _TAKES: Mapping[str, frozenset[str]] = {
     "review": frozenset({"review", "reason"}),
 }
 _NEEDS: Mapping[str, tuple[str, ...]] = {
-    "design": ("hypothesis", "plan"),
+    "design": ("design",),
     "implement": ("hypothesis", "source"),
     "step": ("hypothesis", "edit"),
     "analyse": ("bottleneck", "advice"),
     "summarize": ("claim",),
     "review": ("review", "reason"),
 }
-_REPEATED = frozenset({"claim", "edit"})
-_OPENS = opening(frozenset().union(*_TAKES.values()) | {"nothing"})
+_DESIGN_TAKES = _PROPOSAL | {"bottleneck", "bytes", "plan"}
+_DESIGN_NEEDS = ("hypothesis", "bottleneck", "bytes", "plan")
+_MOVE_NEEDS = ("hypothesis", "plan")
+_REPEATED = frozenset({"claim", "design", "edit"})
+_OPENS = opening(_DESIGN_TAKES.union(*_TAKES.values()) | {"nothing"})
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,8 @@ class PlanText:
 
     hypothesis: str
     expected_speedup: float | None
+    bottleneck: str
+    bytes_moved: float | None
     plan: str
     move: str
     cites: tuple[str, ...]
@@ -59,10 +66,23 @@ class PlanText:
         return DesignPlan(
             hypothesis=self.hypothesis,
             expected_speedup=self.expected_speedup,
+            bottleneck=self.bottleneck,
+            bytes_moved=self.bytes_moved,
             plan=_sha(self.plan),
             move=self.move,
             cites=self.cites,
         )
+
+
+@dataclass(frozen=True)
+class PlanTexts:
+    """The designs of one reply; no two have the same plan."""
+
+    plans: tuple[PlanText, ...]
+
+    def designs(self) -> Designs:
+        """As the record has them."""
+        return Designs(designs=tuple(plan.design_plan() for plan in self.plans))
 
 
 @dataclass(frozen=True)
@@ -120,7 +140,7 @@ def _sha(text: str) -> Sha:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-Parsed = PlanText | SourceText | AnalysisText | SummaryText | Review | Complaint | Nothing
+Parsed = PlanTexts | SourceText | AnalysisText | SummaryText | Review | Complaint | Nothing
 
 
 def parse(task: Task, reply: str, parent_source: str, passage: str = "") -> Parsed:
@@ -145,7 +165,7 @@ def _read(task: Task, parts: list[Part], parent_source: str, passage: str) -> Pa
     tags = [part.tag for part in parts]
     if tags == ["nothing"]:
         return Nothing(reason=sentence(parts[0]))
-    _check_tags(task, tags)
+    _check_tags(f"a reply to {task!r}", tags, _TAKES[task], _NEEDS[task])
     texts = {part.tag: part for part in parts}
     match task:
         case "analyse":
@@ -159,9 +179,7 @@ def _read(task: Task, parts: list[Part], parent_source: str, passage: str) -> Pa
         case "review":
             return Review(go=_go(texts["review"]), reason=sentence(texts["reason"]))
         case "design":
-            plan = texts["plan"].body.strip()
-            check_size("plan", plan)
-            return PlanText(*_claim(texts), plan, *_origin(texts))
+            return _plans([part for part in parts if part.tag == "design"])
         case "implement":
             source = source_of(texts["source"])
             return SourceText(*_claim(texts), source, *_origin(texts))
@@ -170,16 +188,47 @@ def _read(task: Task, parts: list[Part], parent_source: str, passage: str) -> Pa
             return SourceText(*_claim(texts), source, *_origin(texts))
 
 
-def _check_tags(task: Task, tags: list[str]) -> None:
+def _plans(designs: list[Part]) -> PlanTexts:
+    if len(designs) > MAX_DESIGNS:
+        raise BadReplyError(f"{len(designs)} designs are too many; send the best {MAX_DESIGNS}")
+    plans: list[PlanText] = []
+    for number, design in enumerate(designs, start=1):
+        try:
+            plans.append(_plan(design))
+        except BadReplyError as e:
+            raise BadReplyError(f"design {number}: {e}") from e
+        if plans[-1].plan in [plan.plan for plan in plans[:-1]]:
+            raise BadReplyError(f"design {number}: its plan is that of an earlier one; change it")
+    return PlanTexts(tuple(plans))
+
+
+def _plan(design: Part) -> PlanText:
+    parts = parts_of(design.body, _OPENS)
+    tags = [part.tag for part in parts]
+    needs = _MOVE_NEEDS if "move" in tags else _DESIGN_NEEDS
+    _check_tags("a <design>", tags, _DESIGN_TAKES, needs)
+    texts = {part.tag: part for part in parts}
+    plan = texts["plan"].body.strip()
+    check_size("plan", plan)
+    return PlanText(
+        *_claim(texts),
+        sentence(texts["bottleneck"]) if "bottleneck" in texts else "",
+        _positive(texts["bytes"]) if "bytes" in texts else None,
+        plan,
+        *_origin(texts),
+    )
+
+
+def _check_tags(what: str, tags: list[str], takes: frozenset[str], needs: tuple[str, ...]) -> None:
     if "nothing" in tags:
         raise BadReplyError("<nothing> stands alone; send it or an answer, not both")
     for tag in tags:
-        if tag not in _TAKES[task]:
-            takes = ", ".join(f"<{t}>" for t in sorted(_TAKES[task]))
-            raise BadReplyError(f"a reply to {task!r} has no <{tag}>; it takes {takes}")
+        if tag not in takes:
+            known = ", ".join(f"<{t}>" for t in sorted(takes))
+            raise BadReplyError(f"{what} has no <{tag}>; it takes {known}")
         if tag not in _REPEATED and tags.count(tag) > 1:
             raise BadReplyError(f"<{tag}> appears {tags.count(tag)} times; send it once")
-    for tag in _NEEDS[task]:
+    for tag in needs:
         if tag not in tags:
             raise BadReplyError(
                 f"<{tag}> is missing; add <{tag}>...</{tag}>, or answer <nothing>why</nothing>"
@@ -187,7 +236,8 @@ def _check_tags(task: Task, tags: list[str]) -> None:
 
 
 def _claim(texts: Mapping[str, Part]) -> tuple[str, float | None]:
-    return sentence(texts["hypothesis"]), _speedup(texts.get("speedup"))
+    speedup = texts.get("speedup")
+    return sentence(texts["hypothesis"]), None if speedup is None else _positive(speedup)
 
 
 def _origin(texts: Mapping[str, Part]) -> tuple[str, tuple[str, ...]]:
@@ -195,16 +245,14 @@ def _origin(texts: Mapping[str, Part]) -> tuple[str, tuple[str, ...]]:
     return "" if move is None else sentence(move), _cites(texts.get("cites"))
 
 
-def _speedup(part: Part | None) -> float | None:
-    if part is None:
-        return None
+def _positive(part: Part) -> float:
     try:
         value = float(part.body.strip().rstrip("x"))
     except ValueError:
         value = math.nan
     if not 0 < value < math.inf:
         raise BadReplyError(
-            "<speedup> is not a positive number; write one such as 1.3, or leave the tag out"
+            f"<{part.tag}> is not a positive number; write one such as 1.3, without a unit"
         )
     return value
 

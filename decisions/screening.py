@@ -1,6 +1,6 @@
 """The screening gate: what is screened next, and the verdict on its evidence."""
 
-from decisions import device
+from decisions import device, hints
 from decisions.coins import secret_int
 from decisions.due import Due
 from decisions.examination import STAGES
@@ -93,8 +93,12 @@ def verdict(state: State) -> Due | None:
         node = state.tree.nodes[candidate]
         if node.examined is None:
             raise LookupError(f"c{candidate} has no evidence")
-        n_fixtures = state.begun.campaign.screening.fixtures
-        return Due(gate(node.examined, n_fixtures), tuple(node.evidence))
+        screened = gate(node.examined, state.begun.campaign.screening.fixtures)
+        if screened.passed and (why := hints.hopeless(state, node)):
+            screened = CandidateScreened(
+                candidate=candidate, passed=False, stage="cost", reason=why
+            )
+        return Due(screened, tuple(node.evidence))
     return None
 
 

@@ -1,12 +1,18 @@
 """Who is asked next: the threads of role turns that end in a candidate.
 
-A design: architect, implementer, reviewer. A step: analyst (once per best version), optimizer,
-reviewer. A reply that cannot be used gets one repair turn with the exact complaint.
+A design: architect, implementer, reviewer; each design of a reply has its own implementer. A step:
+analyst (once per best version), optimizer, reviewer. A reply that cannot be used is answered with
+the exact complaint, an idea that was had before with its verdict, and a source that screening
+refuses with the diagnostics, as often as the campaign allows.
 """
 
 from collections.abc import Mapping
 
+from decisions.designs import choose
+from decisions.device import weight
 from decisions.due import Due
+from decisions.repeats import earlier_verdict
+from decisions.room import designs_left, in_flight, is_full, remaining
 from events.campaign import RoleName
 from events.projections.desk import Thread
 from events.projections.state import State
@@ -15,7 +21,7 @@ from events.vocabulary import (
     Analysis,
     CandidateProposed,
     Complaint,
-    DesignPlan,
+    Designs,
     Draft,
     Nothing,
     Review,
@@ -59,19 +65,25 @@ def proceed(state: State) -> Due | None:
             case TurnFailed(reason=reason):
                 return _drop(thread, reason, because)
             case RoleReplied() as reply:
-                return _answer(state, thread, reply, because)
+                if due := _answer(state, thread, reply, because):
+                    return due
             case None:
                 raise LookupError(f"thread {number} has no reply")
     return None
 
 
-def _answer(state: State, thread: Thread, reply: RoleReplied, because: tuple[int, ...]) -> Due:
+def _answer(
+    state: State, thread: Thread, reply: RoleReplied, because: tuple[int, ...]
+) -> Due | None:
     match reply.outcome:
-        case DesignPlan(plan=plan):
-            return _next(state, thread, "implement", because, plan=plan)
+        case Designs():
+            return _hand_out(state, thread, reply, because)
         case Analysis() | Nothing() if thread.turn.task == "analyse":
             return _next(state, thread, "step", because)
-        case Draft(source=source):
+        case Draft(source=source, hypothesis=hypothesis):
+            is_new_idea = thread.turn.task == "step" and reply.provider != "catalogue"
+            if is_new_idea and (verdict := earlier_verdict(state, thread, hypothesis)):
+                return _unusable(state, thread, reply, verdict, because)
             return _next(state, thread, "review", because, draft=source)
         case Review(go=True):
             return _propose(state, thread, because)
@@ -80,11 +92,37 @@ def _answer(state: State, thread: Thread, reply: RoleReplied, because: tuple[int
         case Nothing(reason=reason):
             return _drop(thread, reason, because)
         case Complaint(reason=reason):
-            if thread.turn.attempt >= state.begun.campaign.search.repairs:
-                return _drop(thread, f"cannot be used after repair: {reason}", because)
-            return _repair(state, thread, reply, reason, because)
+            return _unusable(state, thread, reply, reason, because)
         case Analysis() | Summary():
             raise LookupError(f"thread {thread.thread} cannot go on from its {thread.turn.task}")
+
+
+def _hand_out(
+    state: State, thread: Thread, reply: RoleReplied, because: tuple[int, ...]
+) -> Due | None:
+    """Give a design to an implementer: the last one in the architect's own thread."""
+    n_left = len(thread.designs) - len(thread.handed_out)
+    if n_left > 1 and is_full(state, thread.kernel):
+        return None
+    choice = choose(state, thread, by_catalogue=reply.provider == "catalogue")
+    if choice.design is None:
+        return _unusable(state, thread, reply, "; ".join(choice.repeats), because)
+    plan = choice.design.plan
+    if choice.is_last:
+        return _next(state, thread, "implement", because, plan=plan, why=choice.nth)
+    if refusal := cannot_ask(state, "implement"):
+        return _drop(thread, refusal, because)
+    turn = _turn(state, thread.kernel, "implement", state.desk.n_turns + 1, choice.nth)
+    update = {"architect": thread.turn.turn, "plan": plan}
+    return Due(turn.model_copy(update=update), because)
+
+
+def _unusable(
+    state: State, thread: Thread, reply: RoleReplied, complaint: str, because: tuple[int, ...]
+) -> Due | None:
+    if thread.turn.attempt >= state.begun.campaign.search.repairs:
+        return _drop(thread, f"cannot be used after repair: {complaint}", because)
+    return _repair(state, thread, reply, complaint, because)
 
 
 def _drop(thread: Thread, reason: str, because: tuple[int, ...]) -> Due:
@@ -99,10 +137,11 @@ def _next(
     *,
     plan: Sha | None = None,
     draft: Sha | None = None,
+    why: str = "the thread goes on",
 ) -> Due:
     if refusal := cannot_ask(state, task):
         return _drop(thread, refusal, because)
-    turn = _turn(state, thread.kernel, task, thread.thread, f"thread {thread.thread} goes on")
+    turn = _turn(state, thread.kernel, task, thread.thread, why)
     parent = thread.turn.parent
     update = {"plan": plan or thread.turn.plan, "draft": draft, "parent": parent}
     return Due(turn.model_copy(update=update), because)
@@ -118,7 +157,7 @@ def _repair(
         "attempt": thread.turn.attempt + 1,
         "complaint": complaint,
         "previous": reply.reply,
-        "reasons": "one repair turn with the exact complaint",
+        "reasons": "the same again, with the exact complaint",
     }
     return Due(thread.turn.model_copy(update=update), because)
 
@@ -141,34 +180,58 @@ def _propose(state: State, thread: Thread, because: tuple[int, ...]) -> Due:
         author=thread.author,
         turn=thread.turn.turn,
         reply=thread.draft_reply if thread.form == "step" else None,
+        repairs=thread.draft_turn.repairs if thread.draft_turn else None,
     )
     return Due(proposal, (thread.draft_seq, *because))
 
 
-def assign(state: State) -> Due | None:
-    """Start a thread for the kernel with the fewest candidates on their way."""
+def repair(state: State) -> Due | None:
+    """Return a source that screening refused to its author, with what is wrong with it."""
     if state.closed or remaining(state) <= 0:
         return None
-    kernels = sorted(state.tree.branches, key=lambda k: (_in_flight(state, k), k))
-    for kernel in kernels:
-        task = wanted(state, kernel)
-        if task is None or cannot_ask(state, task):
+    for candidate, refused in state.desk.refused.items():
+        turn, node = refused.turn, state.tree.nodes[candidate]
+        if turn.attempt >= state.begun.campaign.search.repairs or refused.refused is None:
             continue
-        if _in_flight(state, kernel) >= state.begun.campaign.search.in_flight or _thinking(
-            state, kernel
-        ):
+        if is_full(state, node.kernel) or cannot_ask(state, "implement"):
             continue
-        number = state.desk.n_turns + 1
-        turn = _turn(state, kernel, task, number, f"{_in_flight(state, kernel)} on their way")
-        best = state.tree.incumbent(kernel)
-        return Due(turn, (_since(best),))
+        again = _turn(
+            state, node.kernel, "implement", state.desk.n_turns + 1, f"c{candidate} was refused"
+        )
+        update = {
+            "repairs": candidate,
+            "plan": turn.plan,
+            "draft": node.source,
+            "diagnostics": refused.diagnostics,
+            "attempt": turn.attempt + 1,
+        }
+        return Due(again.model_copy(update=update), (refused.refused,))
     return None
 
 
-def remaining(state: State) -> int:
-    """Candidates that may still be proposed, those of open threads taken off."""
-    limit = state.begun.campaign.search.max_candidates
-    return limit - state.tree.n_search - len(state.desk.threads)
+def assign(state: State) -> Due | None:
+    """Start a thread for the kernel with the least on its way for the gain still possible."""
+    if state.closed or remaining(state) <= 0:
+        return None
+    loads = {k: in_flight(state, k) / weight(state, k) for k in state.tree.branches}
+    for kernel in sorted(loads, key=lambda k: (loads[k], k)):
+        task = wanted(state, kernel)
+        if task is None or cannot_ask(state, task):
+            continue
+        if is_full(state, kernel) or _thinking(state, kernel):
+            continue
+        turn = _turn(state, kernel, task, state.desk.n_turns + 1, _why(state, kernel, task))
+        return Due(turn, (_since(state.tree.incumbent(kernel)),))
+    return None
+
+
+def _why(state: State, kernel: str, task: Task) -> str:
+    """What the choice of a kernel and a task rests on."""
+    ratio = state.ledger.of(kernel).time_over_bound
+    gain = "its bound is not known" if ratio is None else f"{ratio:.2f} times its bound"
+    load = f"{in_flight(state, kernel)} on their way for a weight of {weight(state, kernel):.2f}"
+    left = f", {designs_left(state, kernel)} designs left" if task == "design" else ""
+    return f"{load} ({gain}){left}"
 
 
 def wanted(state: State, kernel: str) -> Task | None:
@@ -183,10 +246,7 @@ def wanted(state: State, kernel: str) -> Task | None:
     branch, desk = state.tree.branches[kernel], state.desk.of(kernel)
     if branch.incumbent is None or desk.failures >= MAX_FAILURES:
         return None
-    n_designs = branch.n_designs + sum(
-        t.kernel == kernel and t.form == "design" for t in state.desk.threads.values()
-    )
-    design = n_designs < state.begun.campaign.search.max_designs
+    design = designs_left(state, kernel) > 0
     step = branch.incumbent != branch.baseline and branch.incumbent not in desk.no_steps
     if design and not desk.no_designs:
         return "design"
@@ -226,11 +286,6 @@ def _turn(state: State, kernel: str, task: Task, thread: int, reasons: str) -> T
         reserved=reservation(state, task),
         reasons=reasons,
     )
-
-
-def _in_flight(state: State, kernel: str) -> int:
-    threads = sum(t.kernel == kernel for t in state.desk.threads.values())
-    return len(state.tree.branches[kernel].open) + threads
 
 
 def _thinking(state: State, kernel: str) -> bool:

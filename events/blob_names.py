@@ -11,7 +11,7 @@ from events.vocabulary import (
     CandidateExamined,
     CandidateProposed,
     Claim,
-    DesignPlan,
+    Designs,
     Draft,
     EditsReapplied,
     FactChecked,
@@ -48,9 +48,8 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return _of_reply(reply)
         case CandidateProposed(source=source) | EditsReapplied(outcome=Draft(source=source)):
             return (Named("source", source),)
-        case CandidateExamined(artifact=artifact, diagnostics=diagnostics):
-            found = (Named("artifact", artifact or ""), Named("diagnostics", diagnostics or ""))
-            return tuple(named for named in found if named.sha)
+        case CandidateExamined() as examined:
+            return _of_examination(examined)
         case FactChecked(diagnostics=diagnostics):
             return (Named("diagnostics", diagnostics),) if diagnostics else ()
         case FactProposed(passage=passage, probe=probe):
@@ -82,6 +81,15 @@ def _own_sources(start: RunStarted) -> Iterator[Sha]:
         yield from (point.source for point in family.points.values())
 
 
+def _of_examination(examined: CandidateExamined) -> tuple[Named, ...]:
+    found: tuple[tuple[BlobKind, Sha | None], ...] = (
+        ("artifact", examined.artifact),
+        ("diagnostics", examined.diagnostics),
+        ("profile", examined.cost.profile if examined.cost else None),
+    )
+    return tuple(Named(kind, sha) for kind, sha in found if sha)
+
+
 def _of_reply(reply: RoleReplied) -> tuple[Named, ...]:
     own = (
         Named("prompt", reply.prompt),
@@ -89,8 +97,8 @@ def _of_reply(reply: RoleReplied) -> tuple[Named, ...]:
         Named("template", reply.template),
     )
     match reply.outcome:
-        case DesignPlan(plan=plan):
-            return (*own, Named("plan", plan))
+        case Designs(designs=designs):
+            return (*own, *(Named("plan", design.plan) for design in designs))
         case Draft(source=source):
             return (*own, Named("source", source))
         case Analysis(claims=claims) | Summary(claims=claims):

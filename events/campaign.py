@@ -27,7 +27,7 @@ class Search(Settings):
     in_flight: int = Field(default=4, ge=1)
     """Candidates per kernel between proposal and verdict."""
     repairs: int = Field(default=1, ge=0)
-    """Repair turns after a reply that cannot be used."""
+    """Times that an author is asked again for one piece of work that cannot be used."""
 
 
 class Screening(Settings):

@@ -26,7 +26,7 @@ Task = Literal["design", "implement", "analyse", "step", "review", "summarize"]
 Stage = Literal["duplicate", "rule", "build", "correctness"]
 BlobKind = Literal[
     "source", "prompt", "reply", "template", "plan", "artifact", "diagnostics", "samples",
-    "passage", "torn_tail", "pruned_list",
+    "profile", "passage", "torn_tail", "pruned_list",
 ]  # fmt: skip
 """What a blob is to the event that names it first."""
 Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "probe", "final"]
@@ -243,11 +243,17 @@ class TurnAssigned(Value):
     parent: CandidateId
     """The best version when the turn was assigned."""
     thread: int
-    """First turn of this chain (architect, implementer, reviewer share one)."""
+    """First turn of this chain."""
+    architect: int | None = None
+    """First turn of an implementer's own thread: the turn whose design it takes over."""
+    repairs: CandidateId | None = None
+    """Implementer: its candidate that screening refused, to be written again."""
     plan: Sha | None = None
     """Implementer: the architect's plan."""
     draft: Sha | None = None
-    """Reviewer: the source to read."""
+    """Reviewer: the source to read. Implementer: the refused one."""
+    diagnostics: Sha | None = None
+    """Implementer: what the build said of the refused source, if it was the build."""
     document: str = ""
     passage: Sha | None = None
     """Summary: title of a document, and the part of it to read."""
@@ -263,12 +269,22 @@ class TurnAssigned(Value):
 class DesignPlan(Value):
     """An architect's whole-kernel design, in words."""
 
-    type: Literal["design_plan"] = "design_plan"
     hypothesis: str
     expected_speedup: float | None = None
+    bottleneck: str = ""
+    """What is expected to limit it; a catalogue's move need not say."""
+    bytes_moved: float | None = None
+    """Between the device and its memory in one launch, as expected."""
     plan: Sha
     move: str = ""
     cites: tuple[str, ...] = ()
+
+
+class Designs(Value):
+    """What an architect wants built, the most promising first."""
+
+    type: Literal["designs"] = "designs"
+    designs: tuple[DesignPlan, ...]
 
 
 class Draft(Value):
@@ -339,7 +355,7 @@ class Nothing(Value):
 
 
 Outcome = Annotated[
-    DesignPlan | Draft | Analysis | Summary | Review | Complaint | Nothing,
+    Designs | Draft | Analysis | Summary | Review | Complaint | Nothing,
     Field(discriminator="type"),
 ]
 
@@ -356,6 +372,8 @@ class RoleReplied(Value):
     """``catalogue``, ``litellm:<model>`` or ``command:<program>``."""
     template: Sha
     """Content hash of the prompt template."""
+    dropped: tuple[str, ...] = ()
+    """What the prompt had no room for: ids of facts, and how many lessons and moves."""
     spent: Spend
     wall_s: float
 
@@ -398,6 +416,8 @@ class CandidateProposed(Value):
     """Steps: the reply that holds the edits, to apply them again to another parent."""
     rebased_from: CandidateId | None = None
     """The same step on an earlier best version."""
+    repairs: CandidateId | None = None
+    """The refused source of the same design, of which this one is the repair."""
 
 
 class RebaseRequested(Value):
@@ -454,6 +474,15 @@ class FixtureReport(Value):
     """Why the fixture failed: crash, time limit, system call, overrun, unstable, not finite."""
 
 
+class StaticCost(Value):
+    """What the target's own cost model says of a candidate: a hint, and no reading."""
+
+    cycles: int = Field(gt=0)
+    """Makespan of the static schedule."""
+    profile: Sha
+    """Where they go, as text; it begins with the makespan."""
+
+
 class CandidateExamined(Value):
     """Reply: the evidence of screening."""
 
@@ -469,6 +498,8 @@ class CandidateExamined(Value):
     """Offending text of a failed build, as the target sees it."""
     certain: bool = False
     """Whether that text alone makes any source illegal."""
+    cost: StaticCost | None = None
+    """None: it was refused before, or the target has no cost model."""
     toolchain: str
     """Digest of the fingerprint that built it."""
 
@@ -479,8 +510,8 @@ class CandidateScreened(Value):
     kind: Literal["candidate_screened"] = "candidate_screened"
     candidate: CandidateId
     passed: bool
-    stage: Stage | None
-    """The stage that refused it."""
+    stage: Stage | Literal["cost"] | None
+    """What refused it: a stage, or its static cost."""
     reason: str
 
 

@@ -2,13 +2,15 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Protocol
 
 from jinja2 import DictLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from prompts.fitting import Shown, fitted
+from prompts.told import Texts, Told
 
 TEMPLATES = (
     "analyst_analyse",
@@ -18,94 +20,12 @@ TEMPLATES = (
     "optimizer_step",
     "reviewer_review",
 )
-_PARTS = ("_known", "_hints", "_history", "_proposal", "_claim", "_repair")
+_PARTS = (
+    "_known", "_profile", "_hints", "_history", "_proposal", "_claim", "_plan", "_repair",
+)  # fmt: skip
 _LINE = 400
-_BEGINNING = 40_000
+_BEGINNING = 24_000
 """Characters of an unusable reply that its author is shown again; it may be a megabyte long."""
-
-
-class LessonTold(Protocol):
-    """An earlier candidate and its verdict."""
-
-    @property
-    def candidate(self) -> int:
-        """Its number."""
-
-    @property
-    def form(self) -> str:
-        """Design, step, baseline or canary."""
-
-    @property
-    def hypothesis(self) -> str:
-        """What its author expected."""
-
-    @property
-    def verdict(self) -> str:
-        """What became of it."""
-
-    @property
-    def effect(self) -> float | None:
-        """Log-percent against the best version of its time; None if not measured."""
-
-
-class Told(Protocol):
-    """The state that a prompt may show; `decisions.brief.Brief` is one."""
-
-    @property
-    def kernel(self) -> str:
-        """Its name."""
-
-    @property
-    def task(self) -> str:
-        """The kernel's card."""
-
-    @property
-    def incumbent(self) -> int:
-        """Number of the best version."""
-
-    @property
-    def speedup(self) -> float | None:
-        """Of the best version over the baseline."""
-
-    @property
-    def time_over_bound(self) -> float | None:
-        """Of the best version."""
-
-    @property
-    def bottleneck(self) -> str:
-        """The analyst's words, if there are any."""
-
-    @property
-    def facts(self) -> Sequence[tuple[str, str, str]]:
-        """Names of facts, claims, and what is believed of them: confirmed, refuted, ..."""
-
-    @property
-    def hints(self) -> Sequence[tuple[str, str]]:
-        """Hint ids and what the operator said."""
-
-    @property
-    def lessons(self) -> Sequence[LessonTold]:
-        """Earlier candidates."""
-
-    @property
-    def tried(self) -> Sequence[str]:
-        """Catalogue moves already proposed."""
-
-
-@dataclass(frozen=True)
-class Texts:
-    """The texts that a prompt shows besides the state; "" where there is none."""
-
-    source: str
-    """Of the best version."""
-    plan: str = ""
-    document: str = ""
-    """Title of the document that the passage is of."""
-    passage: str = ""
-    draft: str = ""
-    complaint: str = ""
-    """Why the previous reply could not be used."""
-    previous: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,6 +35,8 @@ class Prompt:
     text: str
     template: str
     """The template and the parts that it may include, as one text."""
+    dropped: tuple[str, ...]
+    """What it had no room for: names of facts, and how many lessons and moves."""
 
     @property
     def template_sha(self) -> str:
@@ -123,7 +45,7 @@ class Prompt:
 
 
 def render(
-    role: str, task: str, told: Told, *, texts: Texts, toolchain: Mapping[str, str]
+    role: str, task: str, told: Told, *, texts: Texts, toolchain: Mapping[str, str], limit: int
 ) -> Prompt:
     """Return the prompt of ``role`` for ``task``.
 
@@ -133,6 +55,7 @@ def render(
         told: the state.
         texts: best source, plan, draft, and the previous reply of a repair.
         toolchain: the target's fingerprint.
+        limit: tokens that it may take; see `fitted`.
 
     Raises:
         ValueError: there is no template for this role and task.
@@ -140,8 +63,18 @@ def render(
     name = f"{role}_{task}"
     if name not in TEMPLATES:
         raise ValueError(f"no template {name}.md; there are {', '.join(TEMPLATES)}")
-    text = _ENVIRONMENT.get_template(name).render(told=told, texts=texts, toolchain=toolchain)
-    return Prompt(text, "\n".join(_TEXTS[part] for part in (name, *_PARTS)))
+    template = _ENVIRONMENT.get_template(name)
+
+    def write(shown: Shown) -> str:
+        return template.render(told=told, shown=shown, texts=texts, toolchain=toolchain)
+
+    text, shown = fitted(told, write, limit)
+    return Prompt(text, "\n".join(_TEXTS[part] for part in (name, *_PARTS)), shown.dropped)
+
+
+def header(template: str) -> str:
+    """What a template is for: its role, task, inputs and output, as it says at its top."""
+    return _TEXTS[template].partition("{#")[2].partition("#}")[0].strip()
 
 
 def _fenced(text: str) -> str:
@@ -151,14 +84,14 @@ def _fenced(text: str) -> str:
     return f"{fence}\n{text.rstrip()}\n{fence}"
 
 
-def _one_line(text: str) -> str:
+def _one_line(text: str, length: int = _LINE) -> str:
     """Keep ``text`` from forging lines of the prompt."""
     line = " ".join(text.split())
-    return line if len(line) <= _LINE else line[: _LINE - 3] + "..."
+    return line if len(line) <= length else line[: length - 3] + "..."
 
 
-def _beginning(text: str) -> str:
-    return text if len(text) <= _BEGINNING else f"{text[:_BEGINNING]}\n[and so on]"
+def _beginning(text: str, length: int = _BEGINNING) -> str:
+    return text if len(text) <= length else f"{text[:length]}\n[and so on]"
 
 
 def _environment(texts: Mapping[str, str]) -> ImmutableSandboxedEnvironment:

@@ -24,6 +24,7 @@ from events.vocabulary import Record
 from scripts.dossier import dossier, trails
 from scripts.findings import as_values, told, verdict
 from scripts.plain import one_line
+from scripts.readings import stand_in
 from scripts.rebuild import Bench
 from scripts.runs import FAILED, UsageError, recorded, without_traceback
 from targets.registry import load_target
@@ -63,6 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     n_accepts = sum(len(branch.accepts) for branch in state.tree.branches.values())
     counts = f"{len(records)} records, {len(state.tree.nodes)} candidates, {n_accepts} accepts"
     print(f"{counts}: {verdict(findings)}")
+    if device := stand_in(state.toolchain):
+        print(f"readings: {device}")
     print(f"head {head}")
     return _status(findings)
 

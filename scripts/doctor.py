@@ -1,4 +1,4 @@
-"""Check what a campaign on this machine's processor needs, and say what to do about the rest."""
+"""Check what campaigns need on this machine, and say what to do about the rest."""
 
 import argparse
 import os
@@ -72,13 +72,13 @@ def _asked(name: str, ask: Callable[[], str]) -> Line:
 
 
 def _compiler() -> Line:
-    from targets.cpu.toolchain import compiler
+    from targets.sandbox.compiler import compiler
 
     return _asked("compiler", lambda: f"{' '.join(compiler().command)} ({compiler().version})")
 
 
 def _sandbox() -> Line:
-    from targets.cpu.sandbox import isolation
+    from targets.sandbox.runner import isolation
 
     return _asked("sandbox", isolation)
 
@@ -98,6 +98,48 @@ def _memory() -> Line:
     ok = gib >= MIN_MEMORY_GIB
     advice = "" if ok else f"; with less than {MIN_MEMORY_GIB:g} GiB use preset 'small' and --local"
     return Line("memory", ok, f"{gib:.1f} GiB{advice}", needed=False)
+
+
+def _rngd_compiler() -> Line:
+    from targets.rngd.environment import COMPILER, LANGUAGE, environment, environments
+
+    def versions() -> str:
+        environment()
+        return "; ".join(
+            f"{LANGUAGE} {each.version}, {COMPILER} {each.versions[COMPILER]}"
+            + ("" if each.evaluates else " (tells no costs)")
+            for each in environments()
+        )
+
+    return _asked("rngd", versions)._replace(needed=False)
+
+
+def _rngd_runtime() -> Line:
+    from targets.rngd.environment import INSTALL_RUNTIME, RUNTIME, VARIABLE, runtime
+
+    found = _asked(
+        "rngd check", lambda: f"{RUNTIME} {run.versions[RUNTIME]}" if (run := runtime()) else ""
+    )
+    if found.text:
+        return found._replace(needed=False)
+    missing = f"{RUNTIME} is missing, so no kernel of RNGD can be accepted: `{INSTALL_RUNTIME}`"
+    return Line(
+        "rngd check", False, f"{missing}, or name its environment in {VARIABLE}", needed=False
+    )
+
+
+def _rngd_chip() -> Line:
+    from targets.rngd.device import chip, description
+    from targets.rngd.environment import evaluator
+
+    found = chip()
+    if found:
+        return Line(
+            "rngd chip", True, f"{found} (not used: jobs run on the simulated device)", needed=False
+        )
+    return _asked("rngd chip", lambda: f"none; {description(evaluator())}")._replace(
+        ok=False, needed=False
+    )
 
 
 def _disk() -> Line:
@@ -129,4 +171,5 @@ def _lease() -> Line:
 
 CHECKS: Sequence[Callable[[], Line]] = (
     _python, _packages, _system, _compiler, _sandbox, _cores, _memory, _disk, _lease,
+    _rngd_compiler, _rngd_runtime, _rngd_chip,
 )  # fmt: skip

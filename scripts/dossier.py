@@ -23,8 +23,10 @@ from events.vocabulary import (
     RoleReplied,
 )
 from scripts.plain import visible
+from scripts.readings import stand_in
 from scripts.reporting.diffs import diff
 from scripts.reporting.trials import readings
+from scripts.statics import static
 
 RULE = "-" * 88
 
@@ -112,6 +114,7 @@ def _told(
     yield f"author      {node.author}"
     yield from _knowledge(trail, state)
     yield from _screening(trail, state)
+    yield from _static(node, state, blobs, whole=whole)
     yield from _pairs(trail, state)
     for verdict in trail.verdicts:
         yield f"verdict     record {verdict.seq}, from records {_numbers(verdict.because)}:"
@@ -155,8 +158,19 @@ def _screening(trail: Trail, state: State) -> Iterator[str]:
         for fixture in event.fixtures:
             margin = "-" if fixture.margin is None else f"{fixture.margin:.3f}"
             yield f"  margin {margin:<7} {fixture.fixture} {fixture.detail}".rstrip()
+    if device := stand_in(state.toolchain):
+        yield f"readings    {device}"
     if trail.screened and isinstance(trail.screened.event, CandidateScreened):
         yield f"screened    record {trail.screened.seq}: {trail.screened.event.reason}"
+
+
+def _static(node: Node, state: State, blobs: Blobs, *, whole: bool) -> Iterator[str]:
+    cost = static(state.tree, node)
+    if cost is None or node.cost is None:
+        return
+    yield f"static      {cost}"
+    if whole:
+        yield from _indented(blobs.text(node.cost.profile).rstrip())
 
 
 def _pairs(trail: Trail, state: State) -> Iterator[str]:

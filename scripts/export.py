@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from events.blobs import Blobs
-from scripts.reporting.handover import SUMS, SUMS_TITLE, exported
-from scripts.reporting.history import load
+from scripts.reporting.handover import SUMS, SUMS_TITLE, Compiled, exported
+from scripts.reporting.history import Run, load
 from scripts.runs import UsageError, without_traceback, write
+from targets.protocol import BuildFailed, Built, WholeCompiler
+from targets.registry import load_target
 
 
 @without_traceback
@@ -18,13 +20,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where to put it (default: RUN/export)"
     )
+    parser.add_argument(
+        "--compile",
+        action="store_true",
+        help="add the program of each that the device runs, where the target's builds stop before "
+        "it (minutes a kernel)",
+    )
     args = parser.parse_args(argv)
     out: Path = args.out or args.run / "export"
     run = load(args.run)
-    replace(out, exported(run, Blobs(args.run)))
+    replace(out, exported(run, Blobs(args.run), compiler(run) if args.compile else None))
     n_accepted = sum(bool(branch.accepts) for branch in run.state.tree.branches.values())
     print(f"wrote {out}: {len(run.kernels)} kernels, {n_accepted} of them improved")
     return 0
+
+
+def compiler(run: Run) -> Compiled:
+    """Return what makes the device's program of a kernel's source, by the run's target.
+
+    Raises:
+        UsageError: the target's builds are what the device runs already.
+        TargetError: the target cannot be used here.
+    """
+    campaign = run.state.begun.campaign
+    target = load_target(campaign.target, campaign.preset)
+    if not isinstance(target, WholeCompiler):
+        raise UsageError(f"target {campaign.target!r} compiles wholly in every build: no --compile")
+    whole: WholeCompiler = target
+
+    def compiled(kernel: str, source: bytes) -> bytes:
+        built = target.build(kernel, source.decode("utf-8", "surrogateescape"))
+        if isinstance(built, Built):
+            built = whole.compile_fully(kernel, built.artifact)
+        if isinstance(built, BuildFailed):
+            raise UsageError(f"{kernel}: the best version does not compile here: {built.signature}")
+        return built.artifact
+
+    return compiled
 
 
 def replace(folder: Path, made: Mapping[str, bytes]) -> None:

@@ -9,9 +9,11 @@ COMMANDS: Mapping[str, str] = {
     "run": "start a campaign from its file, or go on with a run folder",
     "replay": "fold a run's log offline, check its digests, show the state",
     "tree": "show every candidate of a run, with its verdict and effect",
+    "prompts": "list the roles' prompts, and show what a role of a run would be told now",
     "audit": "re-derive every decision of a run from the recorded evidence",
     "report": "write a run's report",
     "truth": "compare a run's claims with the truth, where a simulated device knows it",
+    "profile": "say where the time of a static schedule goes, and draw it",
     "targets": "list targets, kernels and presets, and whether they work here",
     "doctor": "check this machine, and say what to do about what is missing",
     "log": "verify, read, follow, prune and convert the record of a run",
@@ -25,6 +27,8 @@ COMMANDS: Mapping[str, str] = {
     "simulate": "run campaigns in virtual time, with faults, and check what must hold",
 }
 """Each is a module of this package with ``main(argv) -> int``."""
+MODULES: Mapping[str, str] = {"profile": "profiling"}
+"""Those that cannot have the name of their command: the standard library has it."""
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -61,7 +65,7 @@ def _open_streams() -> None:
 
 def _call(name: str, argv: list[str]) -> int:
     try:
-        status: int = import_module(f"scripts.{name}").main(argv)
+        status: int = import_module(f"scripts.{MODULES.get(name, name)}").main(argv)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -33,6 +33,7 @@ from events.vocabulary import (
 )
 from scripts.operated import worded
 from scripts.plain import one_line
+from scripts.readings import stand_in
 from scripts.records.lines import as_json
 
 REDRAW_S = 0.25
@@ -313,6 +314,8 @@ def usage(state: State, since_s: float = 0.0) -> str:
         if limit is not None:
             places = 2 if name == "cost_usd" else 0
             parts.append(f"{name} {amount:.{places}f}/{limit:.{places}f}")
+    if device := stand_in(state.toolchain):
+        parts.append(f"readings: {device}")
     return ", ".join(parts)
 
 

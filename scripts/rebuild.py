@@ -19,7 +19,7 @@ from events.projections.tree import Node
 from events.toolchain import toolchain_digest
 from events.vocabulary import CandidateExamined, FixtureReport, Record
 from scripts.runs import lease_file
-from targets.protocol import BuildFailed, Built, Target
+from targets.protocol import BuildFailed, Built, CostModel, Target
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Rebuilt:
     recorded_fixtures: tuple[FixtureReport, ...] = ()
     """As found now."""
     fresh_fixtures: tuple[FixtureReport, ...] = ()
+    cycles: int | None = None
+    """Static cost, where the target has a cost model."""
     problem: str = ""
     """Why it is not what was accepted; "" if it is."""
     sort: Sort | None = None
@@ -113,9 +115,15 @@ class Bench(NamedTuple):
             is_same_artifact=sha256(built.artifact).hexdigest() == recorded.artifact,
             recorded_fixtures=self._checked(node, built, fixture_seeds(self.state)),
             fresh_fixtures=self._checked(node, built, self.fresh),
+            cycles=self._cycles(node, built),
         )
         problem = _problem(about, recorded)
         return replace(about, problem=problem, sort=sort if problem else None)
+
+    def _cycles(self, node: Node, built: Built) -> int | None:
+        if not isinstance(self.target, CostModel):
+            return None
+        return self.target.cost(node.kernel, built.artifact).cycles
 
     def _checked(self, node: Node, built: Built, seeds: Sequence[int]) -> tuple[FixtureReport, ...]:
         return reports(self.target.check(node.kernel, built.artifact, seeds))
@@ -128,4 +136,7 @@ def _problem(about: Rebuilt, recorded: CandidateExamined) -> str:
         return "its artifact is not the recorded one"
     if about.is_same_toolchain and about.recorded_fixtures != recorded.fixtures:
         return "its errors on the recorded fixtures are not the recorded ones"
+    recorded_cycles = recorded.cost.cycles if recorded.cost else None
+    if about.is_same_toolchain and about.cycles != recorded_cycles:
+        return f"its static cost is {about.cycles}, not the recorded {recorded_cycles}"
     return ""

@@ -18,7 +18,9 @@ from events.vocabulary import CandidateId
 from scripts.operated import ordered
 from scripts.plain import one_line
 from scripts.progress import times
+from scripts.readings import stand_in
 from scripts.runs import UsageError, recorded, without_traceback
+from scripts.statics import agreement, static
 
 STYLES = {
     Status.ACCEPTED: "bold green",
@@ -38,12 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the tree of one kernel or of all; return 0."""
     args = _parser().parse_args(argv)
     records, _ = recorded(args.run)
-    tree, orders = replay(records).tree, ordered(records)
+    state, orders = replay(records), ordered(records)
+    tree = state.tree
     kernels = _kernels(tree, args.kernel)
     if args.as_json:
         print(json.dumps({kernel: _table(tree, kernel) for kernel in kernels}))
         return 0
     console = Console() if sys.stdout.isatty() else None
+    if device := stand_in(state.toolchain):
+        _print(console, f"readings: {device}", "yellow")
     for kernel in kernels:
         show(tree, kernel, console)
     for order in orders:
@@ -59,6 +64,8 @@ def show(tree: DesignTree, kernel: str, console: Console | None) -> None:
     for depth, node in walk(tree, kernel):
         text = "  " * min(depth + 1, MAX_INDENT) + line(tree, node)
         _print(console, text, STYLES.get(node.status, ""))
+    if told := agreement(tree.branches[kernel]):
+        _print(console, f"  {told}", "cyan")
 
 
 def _print(console: Console | None, text: str, style: str) -> None:
@@ -108,6 +115,9 @@ def line(tree: DesignTree, node: Node) -> str:
     parts = [f"c{node.candidate}{parent}", _best(tree, node), str(node.form), str(node.status)]
     if node.effect is not None:
         parts.append(_effect(node))
+    cost = static(tree, node)
+    if cost is not None and cost.change is not None:
+        parts.append(f"static {times(cost.change)}x")
     told = node.status in (Status.REFUSED, Status.SHELVED, Status.WITHDRAWN)
     why = node.reason if told else node.hypothesis
     return "  ".join(filter(None, [*parts, _short(node.move), _short(why)]))
@@ -153,6 +163,8 @@ def _table(tree: DesignTree, kernel: str) -> list[dict[str, Any]]:
             "low_log_percent": node.low,
             "high_log_percent": node.high,
             "n_pairs": node.n_pairs,
+            "static_cycles": node.cost.cycles if node.cost else None,
+            "static_change_log_percent": cost.change if (cost := static(tree, node)) else None,
             "move": node.move,
             "author": node.author,
             "hypothesis": node.hypothesis,

@@ -9,6 +9,7 @@ from events.projections.state import State
 from events.vocabulary import (
     CandidateAccepted,
     CandidateId,
+    CandidateProposed,
     CandidateScreened,
     CandidateWithdrawn,
     Decision,
@@ -66,6 +67,8 @@ class Invariants:
     """Answers of test jobs, then by record."""
     _line: dict[str, list[CandidateId]] = field(default_factory=dict)
     """Per kernel the best versions in order, from the baseline on, without withdrawn ones."""
+    _correct: set[CandidateId] = field(default_factory=set)
+    """Candidates whose outputs were right on the device."""
     _free_ns: int = 0
     """When the last device job was over."""
     _token: int = 0
@@ -177,6 +180,11 @@ class Invariants:
                 node = self.state.tree.nodes[candidate]
                 if node.form == "baseline":
                     self._line.setdefault(node.kernel, [candidate])
+            case CandidateProposed(form="step", parent=int(parent)):
+                if parent not in self._correct:
+                    found = f"c{parent} was not yet"
+                    rule = "a parent of steps was correct on the device"
+                    raise ViolationError(record.seq, rule, found)
             case CandidateAccepted() as event:
                 self._supported(record, event)
             case CandidateWithdrawn() as event:
@@ -217,12 +225,14 @@ class Invariants:
         self._line[kernel].append(event.candidate)
 
     def _measured(self, record: Record, job: MeasurementRequested) -> None:
-        self._free_ns = record.time_ns
-        if not isinstance(record.event, PairsMeasured) or job.purpose != "test":
+        self._free_ns, event = record.time_ns, record.event
+        if not isinstance(event, PairsMeasured):
             return
-        if record.event.toolchain == self.state.toolchain_digest:
+        if max(event.candidate_margin, event.incumbent_margin) <= 1.0:
+            self._correct |= {job.candidate, job.incumbent}
+        if job.purpose == "test" and event.toolchain == self.state.toolchain_digest:
             duel = self._tested.setdefault(Duel(job.candidate, job.incumbent), {})
-            duel[record.seq] = record.event
+            duel[record.seq] = event
 
     def _paid(
         self, record: Record, asked: MeasurementRequested | TurnAssigned, before: Amount

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from targets.profiler.schedule import BytesOf
+
 
 class TargetError(Exception):
     """The target cannot be used here (no compiler, no device); the text says what to do."""
@@ -128,6 +130,20 @@ class MeasureFailed:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """What the toolchain's own cost model says of an artifact."""
+
+    cycles: int
+    """Makespan of the static schedule, of the target's nominal clock."""
+    schedule: bytes
+    """The schedule as JSON that `targets.profiler.schedule.read` can read."""
+    bytes_of: BytesOf | None = None
+    """Where the schedule does not say what its transfers move."""
+    sizes: Mapping[str, int] | None = None
+    """Bytes by name of tensor, where the schedule does not say them."""
+
+
+@dataclass(frozen=True)
 class Ask:
     """What the catalogue is asked, the same as what a model's prompt says."""
 
@@ -220,6 +236,33 @@ class Target(Protocol):
             checked: per arm, whether its outputs are compared with the reference.
             seed: of inputs and buffers.
             limit_s: the process is killed after so many seconds.
+        """
+        ...
+
+
+@runtime_checkable
+class CostModel(Protocol):
+    """A target whose toolchain can say what an artifact would cost, without running it."""
+
+    def cost(self, kernel: str, artifact: bytes) -> Cost:
+        """Return the static cost; deterministic given the artifact and the toolchain.
+
+        Raises:
+            ValueError: this is no artifact of this kernel.
+        """
+        ...
+
+
+@runtime_checkable
+class WholeCompiler(Protocol):
+    """A target whose builds stop before the program that the device runs: the rest takes long."""
+
+    def compile_fully(self, kernel: str, artifact: bytes) -> Built | BuildFailed:
+        """Return the device's program of an artifact.
+
+        Raises:
+            ValueError: this is no artifact of this kernel.
+            TargetError: a tool of the last stages is missing; the text says how to get it.
         """
         ...
 

@@ -1,13 +1,15 @@
 """The roles' desk: turns, the threads that they form, and what analysts said."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from events.vocabulary import (
     Analysis,
     CandidateId,
     CandidateProposed,
+    CandidateScreened,
     DesignPlan,
+    Designs,
     Draft,
     Nothing,
     OperatorHinted,
@@ -31,8 +33,14 @@ class Thread:
     """The last turn."""
     turn_seq: int
     form: Literal["design", "step"]
+    design: DesignPlan | None = None
+    """What its source is to be, once an implementer has it."""
+    handed_out: tuple[Sha, ...] = ()
+    """Plans of its architect that got a thread of their own."""
     draft: Draft | None = None
     draft_seq: int | None = None
+    draft_turn: TurnAssigned | None = None
+    """The turn that the draft was read from."""
     draft_reply: Sha | None = None
     """The reply that the draft was read from."""
     author: str = ""
@@ -41,6 +49,25 @@ class Thread:
     """The last turn's reply, if nobody has decided about it."""
     reply_seq: int = -1
 
+    @property
+    def designs(self) -> tuple[DesignPlan, ...]:
+        """Designs that wait for an implementer."""
+        outcome = self.reply.outcome if isinstance(self.reply, RoleReplied) else None
+        return outcome.designs if type(outcome) is Designs else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A design's source in screening, written by a model, which may be asked to repair it."""
+
+    turn: TurnAssigned
+    """The implementer's."""
+    design: DesignPlan
+    refused: int | None = None
+    """Record of its refusal."""
+    diagnostics: Sha | None = None
+    """Of its build, if that was why."""
+
 
 @dataclass(slots=True)
 class KernelDesk:
@@ -48,6 +75,8 @@ class KernelDesk:
 
     analyses: dict[CandidateId, Analysis | None] = field(default_factory=dict)
     """Per incumbent that is or was a parent of open threads; None if the analyst could not tell."""
+    analysed: dict[CandidateId, int] = field(default_factory=dict)
+    """Records of these analyses."""
     no_designs: dict[CandidateId, None] = field(default_factory=dict)
     """Incumbents for which the architect had nothing more."""
     no_steps: dict[CandidateId, None] = field(default_factory=dict)
@@ -56,6 +85,8 @@ class KernelDesk:
     """Threads in a row that ended without a candidate."""
     last_failure: str = ""
     """Why the last of them did."""
+    ideas: dict[CandidateId, str] = field(default_factory=dict)
+    """Hypotheses of architects whose designs became candidates."""
     designs: list[str] = field(default_factory=list)
     """Moves of designs, in order."""
     steps: dict[CandidateId, list[str]] = field(default_factory=dict)
@@ -97,6 +128,10 @@ class Desk:
     replied: dict[int, None] = field(default_factory=dict)
     """Threads whose last reply waits for a decision."""
     kernels: dict[str, KernelDesk] = field(default_factory=dict)
+    written: dict[CandidateId, Written] = field(default_factory=dict)
+    """Sources in screening that their author may repair."""
+    refused: dict[CandidateId, Written] = field(default_factory=dict)
+    """Those that were refused and are not being repaired."""
 
     def of(self, kernel: str) -> KernelDesk:
         """The desk of one kernel; reading makes none, or decisions would change the state."""
@@ -107,7 +142,8 @@ class Desk:
         self.kernels = {kernel: KernelDesk() for kernel in kernels}
 
     def outdate(self) -> None:
-        """Take in that the toolchain has changed."""
+        """Take in that the toolchain has changed: what it refused is no fault any more."""
+        self.refused.clear()
         for desk in self.kernels.values():
             desk.outdate()
 
@@ -129,28 +165,46 @@ class Desk:
         self.count(turn)
         thread = self.threads.get(number)
         if thread is None:
-            form: Literal["design", "step"] = "design" if event.task == "design" else "step"
-            self.threads[number] = Thread(number, event.kernel, event, seq, form)
+            form: Literal["design", "step"] = (
+                "design" if event.task in ("design", "implement") else "step"
+            )
+            design = self._taken_over(event)
+            self.threads[number] = Thread(number, event.kernel, event, seq, form, design)
         else:
             self.turns.pop(thread.turn.turn, None)
             self.replied.pop(number, None)
+            if event.task == "implement" and thread.design is None:
+                thread.design = _of_plan(thread, event.plan)
             thread.turn, thread.turn_seq, thread.reply = event, seq, None
         self.turns[turn] = number
+
+    def _taken_over(self, event: TurnAssigned) -> DesignPlan | None:
+        """The design that a new thread takes from its architect, or from a refused source."""
+        if event.repairs is not None:
+            return self.refused.pop(event.repairs).design
+        if event.architect is None:
+            return None
+        architect = self.threads[self.turns[event.architect]]
+        design = _of_plan(architect, event.plan)
+        architect.handed_out += (design.plan,)
+        return design
 
     def reply(self, event: RoleReplied, seq: int) -> None:
         """A role has answered."""
         thread = self._answered(event, seq)
         desk, outcome = self.of(thread.kernel), event.outcome
         # `isinstance` of a pydantic model is slow where it says no.
-        if type(outcome) is DesignPlan and outcome.move:
-            desk.designs.append(outcome.move)
+        if type(outcome) is Designs:
+            desk.designs += [design.move for design in outcome.designs if design.move]
         elif type(outcome) is Draft:
             thread.draft, thread.draft_seq, thread.draft_reply = outcome, seq, event.reply
+            thread.draft_turn = thread.turn
             thread.author = f"{thread.turn.role}/{event.provider}"
             if thread.turn.task == "step" and outcome.move:
                 desk.steps.setdefault(thread.turn.parent, []).append(outcome.move)
         elif type(outcome) is Analysis:
             desk.analyses[thread.turn.parent] = outcome
+            desk.analysed[thread.turn.parent] = seq
         elif type(outcome) is Nothing:
             desk.note_nothing(thread.turn)
 
@@ -164,8 +218,25 @@ class Desk:
             if event.parent is not None and event.move:
                 self.of(event.kernel).steps.setdefault(event.parent, []).append(event.move)
         elif event.turn is not None:
-            self._end(event.turn)
-            self.of(event.kernel).failures = 0
+            thread = self._end(event.turn)
+            desk = self.of(event.kernel)
+            desk.failures = 0
+            by_catalogue = thread.author.endswith("/catalogue")
+            if thread.design is not None and thread.draft_turn is not None and not by_catalogue:
+                desk.ideas[event.candidate] = thread.design.hypothesis
+                self.written[event.candidate] = Written(thread.draft_turn, thread.design)
+
+    def screen(self, event: CandidateScreened, diagnostics: Sha | None, seq: int) -> None:
+        """A candidate may be measured, or not; one that exists already is not repaired."""
+        written = self.written.pop(event.candidate, None)
+        if written is not None and not event.passed and event.stage != "duplicate":
+            refused = replace(written, refused=seq, diagnostics=diagnostics)
+            self.refused[event.candidate] = refused
+
+    def forget(self, candidate: CandidateId) -> None:
+        """A candidate was given up, or vetoed: nobody repairs it."""
+        self.written.pop(candidate, None)
+        self.refused.pop(candidate, None)
 
     def drop(self, turn: int, reason: str) -> None:
         """A thread has ended without a candidate."""
@@ -182,6 +253,7 @@ class Desk:
         desk.steps.pop(incumbent, None)
         parents = {thread.turn.parent for thread in self.threads.values()}
         desk.analyses = {c: said for c, said in desk.analyses.items() if c in parents}
+        desk.analysed = {c: seq for c, seq in desk.analysed.items() if c in parents}
 
     def _answered(self, event: RoleReplied | TurnFailed, seq: int) -> Thread:
         thread = self.threads[self.turns[event.turn]]
@@ -193,3 +265,15 @@ class Desk:
         thread = self.threads.pop(self.turns.pop(turn))
         self.replied.pop(thread.thread, None)
         return thread
+
+
+def _of_plan(architect: Thread, plan: Sha | None) -> DesignPlan:
+    """The design of an architect's reply that has this plan.
+
+    Raises:
+        LookupError: there is none.
+    """
+    for design in architect.designs:
+        if design.plan == plan:
+            return design
+    raise LookupError(f"thread {architect.thread} has no design with the plan {plan}")

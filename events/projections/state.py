@@ -333,7 +333,9 @@ def _candidate_examined(event: CandidateExamined, state: State, record: Record) 
 
 @_take.register
 def _candidate_screened(event: CandidateScreened, state: State, record: Record) -> None:
+    examined = state.tree.nodes[event.candidate].examined
     state.tree.refuse_or_queue(event, record.seq)
+    state.desk.screen(event, examined.diagnostics if examined else None, record.seq)
 
 
 @_take.register
@@ -419,6 +421,7 @@ def _work_abandoned(event: WorkAbandoned, state: State, record: Record) -> None:
     state.settle_losses(record)
     if event.candidate is not None:
         state.tree.close(event.candidate, Status.REFUSED, event.reason, record.seq)
+        state.desk.forget(event.candidate)
     if event.turn is not None:
         _drop_turn(state, event.turn, event.reason)
     if event.job is not None:
@@ -445,6 +448,7 @@ def _candidate_shelved(event: CandidateShelved, state: State, record: Record) ->
 @_take.register
 def _candidate_withdrawn(event: CandidateWithdrawn, state: State, record: Record) -> None:
     kernel = state.tree.withdraw(event, record.seq).kernel
+    state.desk.forget(event.candidate)
     if event.incumbent is not None:
         state.desk.replace(kernel, event.candidate)
         state.ledger.of(kernel).drop_final()

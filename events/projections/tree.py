@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from pydantic_core import to_json
 
+from events.projections.hints import Agreement, log_percent
 from events.vocabulary import (
     CandidateAccepted,
     CandidateExamined,
@@ -27,6 +28,7 @@ from events.vocabulary import (
     PairsMeasured,
     RebaseRequested,
     Sha,
+    StaticCost,
 )
 
 
@@ -78,6 +80,7 @@ class Node:
     artifact: Sha | None = None
     toolchain: str = ""
     """Digest of the fingerprint that screened it."""
+    cost: StaticCost | None = None
     examined: CandidateExamined | None = None
     """Screening's evidence, until its verdict; a refused canary keeps it for its check."""
     evidence: tuple[int, ...] = ()
@@ -138,10 +141,15 @@ class Branch:
     """Shelved candidates that may go on against the best version."""
     expired: dict[CandidateId, None] = field(default_factory=dict)
     """Shelved designs whose opponent has been replaced: they may meet the best version."""
+    n_started: int = 0
+    """Tests begun: candidates that have met a best version, once for each that they met."""
+    agreement: Agreement = field(default_factory=Agreement)
     n_designs: int = 0
     n_steps: int = 0
     n_rebased: int = 0
     """Steps that are an earlier one on a new parent; they do not count as proposals."""
+    n_repaired: int = 0
+    """Designs that are a refused one again; they count as proposals, not as another design."""
     finished: KernelFinished | None = None
 
 
@@ -199,6 +207,16 @@ class DesignTree:
             node = self.nodes[node.opponent]
         return math.exp(total / 100)
 
+    def static_change(self, candidate: CandidateId, other: CandidateId) -> float | None:
+        """Static change from ``other`` to ``candidate``, log-percent; negative is faster.
+
+        None where a cost is missing, or where two toolchains made them.
+        """
+        node, base = self.nodes[candidate], self.nodes[other]
+        if node.cost is None or base.cost is None or node.toolchain != base.toolchain:
+            return None
+        return log_percent(node.cost.cycles, base.cost.cycles)
+
     def digest(self) -> bytes:
         """Sum of the SHA-256 of every candidate, 32 bytes.
 
@@ -235,6 +253,7 @@ class DesignTree:
             branch.n_steps += node.form == "step"
         elif node.form == "baseline":
             branch.baseline = candidate
+        branch.n_repaired += event.repairs is not None
         if event.rebased_from is not None:
             branch.n_rebased += 1
             self.reapplied.pop(event.rebased_from, None)
@@ -258,7 +277,7 @@ class DesignTree:
         candidate = event.candidate
         node = self._changing(candidate)
         node.examined, node.artifact = event, event.artifact
-        node.toolchain, node.evidence = event.toolchain, (seq,)
+        node.toolchain, node.evidence, node.cost = event.toolchain, (seq,), event.cost
         self.examined[candidate] = None
         if candidate not in self.renewing:
             node.status = Status.EXAMINED
@@ -293,12 +312,13 @@ class DesignTree:
     def oppose(self, event: MeasurementRequested) -> None:
         """A job is about to compare a candidate: note the opponent and the scale."""
         node, incumbent = self._changing(event.candidate), event.incumbent
+        branch = self.branches[node.kernel]
         if node.opponent != incumbent:
             node.opponent, node.pairs, node.evidence = incumbent, (), ()
+            branch.n_started += node.is_search
         if not node.pairs:
             node.n_pairs = 0
         node.scale, node.failed, node.status = event.scale, None, Status.QUEUED
-        branch = self.branches[node.kernel]
         branch.shelved.pop(node.candidate, None)
         branch.expired.pop(node.candidate, None)
         if node.is_search:
@@ -334,6 +354,7 @@ class DesignTree:
     def accept(self, event: CandidateAccepted, seq: int) -> Node:
         """A candidate is the best version; return it. Those shelved against the last one expire."""
         node = self._judge(event, Status.ACCEPTED, seq)
+        self._compare(node)
         branch = self.branches[node.kernel]
         branch.incumbent = event.candidate
         branch.accepts.append(event.candidate)
@@ -347,7 +368,7 @@ class DesignTree:
 
     def reject(self, event: CandidateRejected, seq: int) -> None:
         """A candidate is not going on."""
-        self._judge(event, Status.REJECTED, seq)
+        self._compare(self._judge(event, Status.REJECTED, seq))
 
     def shelve(self, event: CandidateShelved, seq: int) -> None:
         """A candidate is set aside, with its evidence if it may go on."""
@@ -399,7 +420,7 @@ class DesignTree:
         self.proposed |= waiting
 
     def _outdate(self, node: Node) -> None:
-        node.artifact = node.opponent = None
+        node.artifact = node.opponent = node.cost = None
         node.n_pairs = 0
         node.drop_evidence()
         self.examined.pop(node.candidate, None)
@@ -464,6 +485,14 @@ class DesignTree:
         node.capital, node.effect, node.n_pairs = event.capital, event.effect, event.n_pairs
         node.low, node.high, self.price = event.low, event.high, event.next_price
         return node
+
+    def _compare(self, node: Node) -> None:
+        """Hold what the device found of a candidate against its static cost."""
+        if node.opponent is None or node.effect is None:
+            return
+        change = self.static_change(node.candidate, node.opponent)
+        if change is not None:
+            self.branches[node.kernel].agreement.compare(change, node.effect)
 
     def _changing(self, candidate: CandidateId) -> Node:
         """The node of a candidate that is about to change."""

@@ -19,7 +19,7 @@ from events.pruned import listed, pruned
 from events.vocabulary import BlobKind, BlobsPruned, Record, RunFinished, Sha
 from scripts.runs import UsageError
 
-ONLY_WHEN_FINISHED: frozenset[BlobKind] = frozenset({"source", "artifact"})
+ONLY_WHEN_FINISHED: frozenset[BlobKind] = frozenset({"source", "artifact", "profile"})
 """Kinds that a run needs to go on."""
 
 

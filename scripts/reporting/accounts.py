@@ -33,7 +33,7 @@ from scripts.reporting.history import Job, Run
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 FATES = (
     "refused: duplicate", "refused: rule", "refused: build", "refused: correctness",
-    "lost", "rejected", "shelved", "withdrawn", "accepted", "open",
+    "refused: cost", "lost", "rejected", "shelved", "withdrawn", "accepted", "open",
 )  # fmt: skip
 
 

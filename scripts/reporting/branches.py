@@ -9,6 +9,7 @@ from events.vocabulary import CandidateExamined, CandidateId, CandidateProposed,
 from scripts.reporting.diffs import DiffLine, diff
 from scripts.reporting.history import Run
 from scripts.reporting.trials import Trial, trial
+from scripts.statics import Static, static
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Row:
     screened: int | None
     """Record of screening's verdict."""
     trial: Trial | None
+    static: Static | None
+    """What the cost model says, where the target has one."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Accept:
     speedup_before: float
     speedup_after: float
     changes: tuple[DiffLine, ...]
+    profile: str
+    """Where its static cycles go; "" without a cost model."""
     facts: tuple[int, ...]
     """Knowledge cited."""
 
@@ -66,6 +71,7 @@ def rows(run: Run) -> dict[str, tuple[Row, ...]]:
                 fate(node, screened.get(node.candidate)),
                 screened.get(node.candidate, (None, None))[0],
                 trial(run, node),
+                static(run.state.tree, node),
             )
             for node, depth in _nested(nodes)
         )
@@ -124,6 +130,7 @@ def _accept(run: Run, blobs: Blobs, row: Row, evidence: Trial) -> Accept:
         trial=evidence,
         speedup_before=tree.speedup(evidence.opponent),
         speedup_after=tree.speedup(node.candidate),
+        profile=blobs.text(node.cost.profile) if node.cost else "",
         changes=diff(blobs.text(parent.source), blobs.text(node.source)),
         facts=tuple(int(f) for f in facts if f.isdecimal() and int(f) in run.state.knowledge.facts),
     )

@@ -2,12 +2,13 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from events.blobs import Blobs
 from events.projections.tree import Node
 from events.vocabulary import Sha
 from scripts.plain import one_line
+from scripts.readings import stand_in
 from scripts.reporting import wording
 from scripts.reporting.history import Run
 from scripts.reporting.results import Headline, Result, headline, results
@@ -17,15 +18,28 @@ SUMS = "SHA256SUMS"
 SUMS_TITLE = "# kernelwright export: check with sha256sum -c SHA256SUMS\n"
 
 
-def exported(run: Run, blobs: Blobs) -> dict[str, bytes]:
+Compiled = Callable[[str, bytes], bytes]
+"""Makes the device's program of a kernel's source."""
+_EXTENSIONS = {"cpu": "c", "rngd": "py"}
+
+
+def exported(run: Run, blobs: Blobs, compiled: Compiled | None = None) -> dict[str, bytes]:
     """Return the files of the export by name, ``SHA256SUMS`` last.
+
+    Args:
+        run: what is exported.
+        blobs: of the run.
+        compiled: for the device's programs as well.
 
     Raises:
         LogError: a source is missing or damaged.
     """
     found = results(run)
     names = file_names(run)
-    made = {names[r.kernel]: blobs.get(_source(run, r)) for r in found}
+    sources = {r.kernel: blobs.get(_source(run, r)) for r in found}
+    made = {names[kernel]: source for kernel, source in sources.items()}
+    if compiled is not None:
+        made |= {f"{names[k]}.bin": compiled(k, source) for k, source in sources.items()}
     made["README.md"] = _readme(run, found, names).encode()
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in made.items())
     return {**made, SUMS: (SUMS_TITLE + sums).encode()}
@@ -33,7 +47,7 @@ def exported(run: Run, blobs: Blobs) -> dict[str, bytes]:
 
 def file_names(run: Run) -> dict[str, str]:
     """Name the file of each kernel: a plain name, whatever the kernel is called."""
-    extension = "c" if run.state.begun.campaign.target == "cpu" else "txt"
+    extension = _EXTENSIONS.get(run.state.begun.campaign.target, "txt")
     plain = {kernel: re.sub(r"[^A-Za-z0-9_-]+", "-", kernel) for kernel in run.kernels}
     seen = list(plain.values())
     return {
@@ -75,6 +89,7 @@ def _opening(run: Run, head: Headline) -> str:
         f"Target {_plain(campaign.target)}, preset {_plain(campaign.preset)}, "
         f"begun {wording.moment(run.records[0].time_ns)}, "
         f"last record {wording.moment(run.records[-1].time_ns)}.\n\n{said}\n"
+        + (f"\nReadings: {_plain(device)}.\n" if (device := stand_in(run.state.toolchain)) else "")
     )
 
 

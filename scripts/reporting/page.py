@@ -9,6 +9,7 @@ from markupsafe import Markup
 from events.blobs import Blobs
 from scripts.operated import ordered
 from scripts.plain import visible
+from scripts.readings import stand_in
 from scripts.reporting import (
     accounts,
     branches,
@@ -21,6 +22,7 @@ from scripts.reporting import (
 )
 from scripts.reporting.history import Run
 from scripts.reporting.truth import MISSED, Truth
+from scripts.statics import agreement
 
 _FILTERS = (
     wording.seconds,
@@ -61,6 +63,7 @@ def _told(run: Run, blobs: Blobs, truth: Truth | None) -> dict[str, Any]:
     return {
         "run": run,
         "start": run.state.begun,
+        "device": stand_in(run.state.toolchain),
         "head": results.headline(run, kernels),
         "results": kernels,
         "speedup_chart": figures.speedups(run, done),
@@ -79,6 +82,11 @@ def _told(run: Run, blobs: Blobs, truth: Truth | None) -> dict[str, Any]:
         "fate_names": accounts.FATES,
         "facts": accounts.facts(run, found),
         "controls": accounts.controls(run),
+        "agreements": {
+            kernel: told
+            for kernel, branch in run.state.tree.branches.items()
+            if (told := agreement(branch))
+        },
         "sentinels": accounts.sentinels(run, done),
         "orders": ordered(run.records),
         "mishaps": accounts.mishaps(run),

@@ -22,7 +22,7 @@ from sim.npu.expand import Command
 from sim.npu.faults import faults
 from sim.npu.latency import latencies
 from sim.npu.program import Position, Program
-from sim.npu.schedule import schedule
+from sim.npu.schedule import Schedule, schedule
 from sim.npu.toolchain import DeviceCosts, Toolchain
 
 
@@ -50,8 +50,13 @@ class Trace:
 
 
 def device_time(program: Program, toolchain: Toolchain) -> Trace:
-    """Run ``program`` once; the same every time."""
-    plan = schedule(program, toolchain)
+    """Run ``program`` once, compiled by the toolchain itself; the same every time."""
+    return launch(schedule(program, toolchain), toolchain)
+
+
+def launch(plan: Schedule, toolchain: Toolchain) -> Trace:
+    """Run what was scheduled once on a toolchain's device."""
+    program = plan.program
     chip = _Chip(plan.commands, plan.order, toolchain)
     for cluster in chip.clusters:
         chip.walk(cluster, None)

@@ -1,12 +1,16 @@
 """A schedule as JSON, with the field names of the vendor's dump, so that one profiler reads both.
 
 There are no addresses, pages and fingerprints: this compiler does not place tensors in memory.
+Transfers have their bytes besides.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final
 
+from sim.npu.check.memory import taken_bytes
 from sim.npu.expand import Command, Engine
 from sim.npu.program import Alu, Contract, Load, Memory, Pass, Position, Store, Sum, Tensor
 from sim.npu.schedule import Schedule
@@ -25,7 +29,7 @@ _BUFFERS: Final[dict[Memory, str]] = {"hbm": "Dram", "dm": "Sram", "trf": "Trf",
 
 def schedule_json(schedule: Schedule) -> str:
     """Return the dump. The makespan is its greatest ``lifetime.end``; cycles are rounded."""
-    tensors: dict[str, _Entry] = {}
+    title, entries = schedule.program.kernel, _Entries(taken_bytes(schedule.program))
     instructions: list[dict[str, Any]] = [
         {
             "index": index,
@@ -34,9 +38,10 @@ def schedule_json(schedule: Schedule) -> str:
             "contexts": _contexts(command),
             "lifetime": {"begin": round(begin), "end": round(begin + cost.cycles)},
             "util": _utilisation(cost),
-            "description": _place(schedule.title, command.site.statement.position),
-            "input_tensors": _enter(tensors, _inputs(command), index),
-            "output_tensors": _enter(tensors, _outputs(command), index),
+            "description": _place(title, command.site.statement.position),
+            "input_tensors": entries.enter(_inputs(command), index),
+            "output_tensors": entries.enter(_outputs(command), index),
+            **_moved(command),
         }
         for index, (command, cost, begin) in enumerate(
             zip(schedule.commands, schedule.costs, schedule.begins, strict=True)
@@ -44,14 +49,14 @@ def schedule_json(schedule: Schedule) -> str:
     ]
     last = max((i["lifetime"]["end"] for i in instructions), default=0)
     dump = {
-        "title": schedule.title,
+        "title": title,
         "total_memory": TOTAL_MEMORY,
         "page_size": PAGE_SIZE,
         "instructions": [
             *instructions,
             _closing(len(instructions), last, round(schedule.makespan)),
         ],
-        "tensors": [vars(entry) for entry in tensors.values()],
+        "tensors": [vars(entry) for entry in entries.tensors.values()],
     }
     return json.dumps(dump, separators=(",", ":"))
 
@@ -64,24 +69,38 @@ class _Entry:
     name: str
     buffer_type: str
     size: int
-    """Bytes of the whole tensor, on chip of its part in one slice."""
+    """Bytes of the whole tensor, on chip those that it takes of one slice."""
     shape: tuple[int, ...]
     block_begin: int
     block_end: int
     """First and last instruction that touch it."""
 
 
-def _enter(entries: dict[str, _Entry], tensors: tuple[Tensor, ...], instruction: int) -> list[int]:
-    """Note that an instruction touches ``tensors``; return their numbers."""
-    numbers = []
-    for t in tensors:
-        size = t.slice_bytes if t.placement else t.n_bytes
-        buffer = _BUFFERS[t.memory]
-        new = _Entry(len(entries), t.name, buffer, size, t.shape, instruction, instruction)
-        entry = entries.setdefault(t.name, new)
+class _Entries:
+    """The tensors of the dump by name, as instructions touch them."""
+
+    def __init__(self, taken: Mapping[str, int]) -> None:
+        self.tensors: dict[str, _Entry] = {}
+        self._taken = taken
+
+    def enter(self, tensors: tuple[Tensor, ...], instruction: int) -> list[int]:
+        """Note that an instruction touches ``tensors``; return their numbers."""
+        return [self._entry(t, instruction).index for t in tensors]
+
+    def _entry(self, tensor: Tensor, instruction: int) -> _Entry:
+        entry = self.tensors.get(tensor.name)
+        if entry is None:
+            entry = self.tensors[tensor.name] = _Entry(
+                len(self.tensors),
+                tensor.name,
+                _BUFFERS[tensor.memory],
+                self._taken.get(tensor.name, tensor.n_bytes),
+                tensor.shape,
+                instruction,
+                instruction,
+            )
         entry.block_end = instruction
-        numbers.append(entry.index)
-    return numbers
+        return entry
 
 
 def _inputs(command: Command) -> tuple[Tensor, ...]:
@@ -94,6 +113,20 @@ def _inputs(command: Command) -> tuple[Tensor, ...]:
 def _outputs(command: Command) -> tuple[Tensor, ...]:
     statement = command.site.statement
     return (statement.target.tensor,) if isinstance(statement, Store) else command.site.writes
+
+
+def _moved(command: Command) -> dict[str, int]:
+    """Return the bytes that a transfer moves from or to memory, each once however often copied."""
+    match command.site.statement:
+        case Load(outputs=moved):
+            pass
+        case Store(source=source):
+            moved = (source,)
+        case _:
+            return {}
+    counts = command.site.counts
+    tiles = (prod(counts.get(axis.root, 1) for axis in tensor.axes) for tensor in moved)
+    return {"bytes": round(sum(t.n_bytes / n for t, n in zip(moved, tiles, strict=True)))}
 
 
 def _iterations(command: Command) -> list[str]:

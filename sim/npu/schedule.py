@@ -14,7 +14,7 @@ from sim.npu.toolchain import Toolchain
 class Schedule:
     """Static begin and end of every command, in static cycles."""
 
-    title: str
+    program: Program
     commands: tuple[Command, ...]
     costs: tuple[StaticCost, ...]
     begins: tuple[float, ...]
@@ -39,7 +39,7 @@ def schedule(program: Program, toolchain: Toolchain) -> Schedule:
     static = toolchain.static
     begins = tuple(_begins(commands, [c.cycles for c in costs], static.start))
     last = max((b + c.cycles for b, c in zip(begins, costs, strict=True)), default=static.start)
-    return Schedule(program.kernel, commands, costs, begins, last + static.end)
+    return Schedule(program, commands, costs, begins, last + static.end)
 
 
 def _begins(commands: Sequence[Command], costs: Sequence[float], start: float) -> list[float]:

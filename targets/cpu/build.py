@@ -7,8 +7,8 @@ from typing import Final
 from targets.cpu.diagnostics import failure
 from targets.cpu.gate import SOURCE_NAME, artifact_fault, preprocessed_fault, source_fault
 from targets.cpu.header import header
-from targets.cpu.sandbox import COMPILE_WALL_S, Printed, run_compiler
-from targets.cpu.toolchain import LINK_FLAGS, PREPROCESS_FLAGS, compiler
+from targets.cpu.sandbox import LIMITS, Compiled, run_compiler
+from targets.cpu.toolchain import LINK_FLAGS, PREPROCESS_FLAGS, flags
 from targets.gemma4.kernels import Kernel
 from targets.protocol import BuildFailed, Built
 
@@ -32,14 +32,14 @@ def compile_ungated(kernel: Kernel, source: str, *, gate: bool = False) -> Built
         folder = Path(name)
         (folder / "kernel.h").write_text(header(kernel), encoding="utf-8")
         (folder / SOURCE_NAME).write_text(source, encoding="utf-8", errors="surrogateescape")
-        flags = compiler().flags
-        first = run_compiler((*flags, *PREPROCESS_FLAGS, SOURCE_NAME, "-o", "kernel.i"), folder)
+        fixed = flags()
+        first = run_compiler((*fixed, *PREPROCESS_FLAGS, SOURCE_NAME, "-o", "kernel.i"), folder)
         if first.status != 0:
             return _failed(first, source)
         text = (folder / "kernel.i").read_text(encoding="utf-8", errors="replace")
         if gate and (fault := preprocessed_fault(text)):
             return fault
-        second = run_compiler((*flags, *LINK_FLAGS, "kernel.i", "-o", "kernel.so"), folder)
+        second = run_compiler((*fixed, *LINK_FLAGS, "kernel.i", "-o", "kernel.so"), folder)
         if second.status != 0:
             return _failed(second, source)
         artifact = (folder / "kernel.so").read_bytes()
@@ -59,9 +59,9 @@ def _bounded(failed: BuildFailed) -> BuildFailed:
     )
 
 
-def _failed(printed: Printed, source: str) -> BuildFailed:
+def _failed(printed: Compiled, source: str) -> BuildFailed:
     if printed.status is None:
-        reason = f"the compiler ran past its time limit of {COMPILE_WALL_S:.0f} s"
+        reason = f"the compiler ran past its time limit of {LIMITS.wall_s:.0f} s"
         return BuildFailed(reason, "compiler: time limit", "")
     if printed.status < 0 and not printed.text:
         reason = f"the compiler was killed by signal {-printed.status}"

@@ -64,7 +64,7 @@ class CpuCatalogue:
         for design, knobs in self._plans(ask):
             claims = _claims(design, ask.kernel, knobs)
             if _move(design, ask.kernel, knobs) not in ask.tried:
-                return f"{claims}<plan>{_plan(design, knobs)}</plan>"
+                return f"<design>{claims}<plan>{_plan(design, knobs)}</plan></design>"
         return "<nothing>every design has been tried</nothing>"
 
     def _plans(self, ask: Ask) -> Iterator[tuple[Design, Mapping[str, int]]]:

@@ -13,8 +13,8 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from targets.cpu.image import PAGE, Image
-from targets.cpu.sandbox import REFUSED, kill_group, runner
 from targets.protocol import TargetError
+from targets.sandbox.runner import REFUSED, kill_group, runner
 
 _MAGIC: Final = 0x6B776A31
 _ANY_CORE: Final = 2**64 - 1

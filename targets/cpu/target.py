@@ -11,7 +11,6 @@ from targets.cpu.check import check
 from targets.cpu.gate import normalize
 from targets.cpu.header import task
 from targets.cpu.measure import measure
-from targets.cpu.sandbox import isolation
 from targets.cpu.toolchain import features, fingerprint
 from targets.gemma4.kernels import KERNELS, PRESETS, Kernel
 from targets.gemma4.kernels import kernel as kernel_at
@@ -26,6 +25,7 @@ from targets.protocol import (
     Sources,
     TargetError,
 )
+from targets.sandbox.runner import isolation
 
 
 class CpuTarget:

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from targets.gemma4.formats import F4_VALUES, F8_VALUES, bf16_encode
-from targets.gemma4.kernels import KERNELS, Kernel
+from targets.gemma4.kernels import Kernel
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 
@@ -43,7 +44,7 @@ class Recipe:
     weights: Exponents
     """Of f8 weights; field 0 is subnormal."""
     scales: Exponents
-    """Of the block scales of f4 weights."""
+    """Of the f8 block scales of f4 weights; e8m0 scales are spread as widely."""
 
 
 def _normal(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
@@ -86,7 +87,7 @@ def fixture(kernel: Kernel, seed: int, index: int) -> Fixture:
         index: picks the recipe.
     """
     recipe = RECIPES[index % len(RECIPES)]
-    key = [seed, index, KERNELS.index(kernel.name)]
+    key = [seed, index, list(_DRAWS).index(kernel.name)]
     rng = np.random.Generator(np.random.SFC64(key))
     drawn = _DRAWS[kernel.name](kernel, recipe, rng)
     return Fixture(recipe.label, drawn)
@@ -99,16 +100,17 @@ def _project_qkv(
     cos, sin = _rope_tables(d["E"], d["DS"])
     position = int(rng.integers(d["TS"] + 1, d["E"]))
     shape = (d["TS"], d["PS"])
-    row_scale = 2.0 * recipe.amplitude / (_rms_f8(recipe.weights) * np.sqrt(d["H"]))
+    weights = partial(_weights, kernel, recipe, rng)
+    scales = partial(_scales, kernel, recipe, rng, recipe.amplitude / np.sqrt(d["H"]))
     return {
         "x": bf16_encode(recipe.amplitude * recipe.draw(rng, d["H"])),
         "w_rms": bf16_encode(rng.uniform(0.75, 1.25, d["H"])),
-        "wq": _f8_codes(rng, (d["QS"], d["H"]), recipe.weights),
-        "wk": _f8_codes(rng, (d["PS"], d["H"]), recipe.weights),
-        "wv": _f8_codes(rng, (d["PS"], d["H"]), recipe.weights),
-        "sq": bf16_encode(rng.uniform(0.0, row_scale, d["QS"])),
-        "sk": bf16_encode(rng.uniform(0.0, row_scale, d["PS"])),
-        "sv": bf16_encode(rng.uniform(0.0, row_scale, d["PS"])),
+        "wq": weights("wq"),
+        "wk": weights("wk"),
+        "wv": weights("wv"),
+        "sq": scales("sq"),
+        "sk": scales("sk"),
+        "sv": scales("sv"),
         "q_rms": bf16_encode(rng.uniform(0.5, 4.0, d["DS"])),
         "k_rms": bf16_encode(rng.uniform(0.5, 4.0, d["DS"])),
         "cos": cos,
@@ -123,11 +125,10 @@ def _attention_output(
     kernel: Kernel, recipe: Recipe, rng: np.random.Generator
 ) -> dict[str, NDArray[Any]]:
     d = kernel.dims
-    row_scale = 2.0 / (_rms_f8(recipe.weights) * np.sqrt(d["QS"]))
     return {
         "x": bf16_encode(recipe.amplitude * recipe.draw(rng, d["QS"])),
-        "wo": _f8_codes(rng, (d["H"], d["QS"]), recipe.weights),
-        "so": bf16_encode(rng.uniform(0.0, row_scale, d["H"])),
+        "wo": _weights(kernel, recipe, rng, "wo"),
+        "so": _scales(kernel, recipe, rng, 1.0 / np.sqrt(d["QS"]), "so"),
         "w_post": bf16_encode(rng.uniform(0.5, 4.0, d["H"])),
         "residual": bf16_encode(rng.standard_normal(d["H"])),
     }
@@ -138,7 +139,7 @@ def _feedforward(
 ) -> dict[str, NDArray[Any]]:
     d = kernel.dims
     h, l = d["H"], d["L"]  # noqa: E741
-    weight_rms = np.sqrt(np.mean(F4_VALUES**2)) * _rms_f8(recipe.scales)
+    weight_rms = _RMS_F4 * _rms_f8(recipe.scales)
     sizes = weight_rms * np.sqrt([h, h, l]) / [1.0, 1.0, recipe.amplitude]
     return {
         "residual": bf16_encode(recipe.amplitude * recipe.draw(rng, h)),
@@ -159,11 +160,34 @@ _DRAWS: Final = {
     "sliding_project_qkv": _project_qkv,
     "sliding_attention_output": _attention_output,
     "decoder_feedforward": _feedforward,
+    "sliding_project_qkv_mxfp4": _project_qkv,
+    "sliding_attention_output_mxfp4": _attention_output,
 }
 
 
-def _bytes(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.uint8]:
-    return np.frombuffer(rng.bytes(shape[0] * shape[1]), np.uint8).reshape(shape)
+def _weights(
+    kernel: Kernel, recipe: Recipe, rng: np.random.Generator, name: str
+) -> NDArray[np.uint8]:
+    buffer = kernel.buffer(name)
+    if buffer.dtype == "f4e2m1":
+        return _bytes(rng, buffer.storage_shape)
+    return _f8_codes(rng, buffer.shape, recipe.weights)
+
+
+def _scales(
+    kernel: Kernel, recipe: Recipe, rng: np.random.Generator, size: float, name: str
+) -> NDArray[Any]:
+    """Draw the scales that give weights of about ``size``: of f8 rows, or of MXFP4 blocks."""
+    shape = kernel.buffer(name).shape
+    if len(shape) == 1:
+        return bf16_encode(rng.uniform(0.0, 2.0 * size / _rms_f8(recipe.weights), shape))
+    largest = 127 + round(np.log2(size / _RMS_F4))
+    spread = recipe.scales.high - recipe.scales.low
+    return rng.integers(largest - spread, largest + 1, shape, np.uint8)
+
+
+def _bytes(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    return np.frombuffer(rng.bytes(prod(shape)), np.uint8).reshape(shape)
 
 
 def _codes_of(exponents: Exponents) -> NDArray[np.uint8]:
@@ -176,11 +200,14 @@ def _codes_of(exponents: Exponents) -> NDArray[np.uint8]:
 
 
 def _f8_codes(
-    rng: np.random.Generator, shape: tuple[int, int], exponents: Exponents
+    rng: np.random.Generator, shape: tuple[int, ...], exponents: Exponents
 ) -> NDArray[np.uint8]:
     table = np.resize(_codes_of(exponents), 256)
     codes: NDArray[np.uint8] = table.take(_bytes(rng, shape))
     return codes
+
+
+_RMS_F4: Final = float(np.sqrt(np.mean(F4_VALUES**2)))
 
 
 def _rms_f8(exponents: Exponents) -> float:

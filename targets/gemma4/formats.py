@@ -1,4 +1,4 @@
-"""The number formats of the kernels, exact: bf16, f8e4m3 (no infinities) and f4e2m1."""
+"""The number formats of the kernels, exact: bf16, f8e4m3 (no infinities), f4e2m1 and e8m0."""
 
 from typing import Final
 
@@ -21,6 +21,9 @@ F8_VALUES: Final = _f8_values()
 
 F4_VALUES: Final = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 """Value of every f4e2m1 code, float64[16]."""
+
+E8M0_VALUES: Final = np.append(np.ldexp(1.0, np.arange(255) - 127), np.nan)
+"""Value of every e8m0 code, a power of two, float64[256]; NaN at 0xff."""
 
 
 def bf16_decode(codes: NDArray[np.uint16]) -> NDArray[np.float32]:

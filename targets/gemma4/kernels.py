@@ -1,7 +1,7 @@
 """The three decode kernels of Gemma-4-12B: their sizes, buffers and tolerances."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Final, Literal
 
@@ -9,18 +9,21 @@ import numpy as np
 
 from targets.protocol import TargetError
 
-DType = Literal["bf16", "f8e4m3", "f4e2m1", "f32", "i64"]
+DType = Literal["bf16", "f8e4m3", "f4e2m1", "e8m0", "f32", "i64"]
 Part = Literal["in", "weight", "inout", "out", "scratch"]
 
 EPS: Final = 1e-6
 """Added to the mean square in every RMS norm."""
 F4_BLOCK: Final = 16
-"""Consecutive f4 weights of one row that share a scale."""
+"""Consecutive f4 weights of one row that share an f8 scale (NVFP4)."""
+MX_BLOCK: Final = 32
+"""Consecutive f4 weights of one row that share an e8m0 scale (MXFP4)."""
 
 _STORAGE: Final[Mapping[DType, np.dtype[Any]]] = {
     "bf16": np.dtype(np.uint16),
     "f8e4m3": np.dtype(np.uint8),
     "f4e2m1": np.dtype(np.uint8),
+    "e8m0": np.dtype(np.uint8),
     "f32": np.dtype(np.float32),
     "i64": np.dtype(np.int64),
 }
@@ -73,14 +76,23 @@ class Kernel:
         """Bytes of weights and block scales, which every launch must read."""
         return sum(b.n_bytes for b in self.buffers if b.part == "weight")
 
+    def buffer(self, name: str) -> Buffer:
+        """Return the argument of this name."""
+        return next(b for b in self.buffers if b.name == name)
+
 
 KERNELS: Final = ("sliding_project_qkv", "sliding_attention_output", "decoder_feedforward")
+"""Those that every target has."""
+MXFP4_KERNELS: Final = ("sliding_project_qkv_mxfp4", "sliding_attention_output_mxfp4")
+"""The same mathematics as the kernels they are named after, on MXFP4 weights without row scales."""
 PRESETS: Final = ("full", "small")
 
 _ATOL: Final[Mapping[str, float]] = {
     "sliding_project_qkv": 0.04,
     "sliding_attention_output": 0.05,
     "decoder_feedforward": 0.01,
+    "sliding_project_qkv_mxfp4": 0.04,
+    "sliding_attention_output_mxfp4": 0.05,
 }
 _RTOL: Final = 0.01
 
@@ -114,8 +126,8 @@ def sized(name: str, preset: str, dims: Mapping[str, int]) -> Kernel:
     Raises:
         TargetError: no such kernel; the text lists the known ones.
     """
-    if name not in KERNELS:
-        raise TargetError(f"unknown kernel {name!r}; use one of {', '.join(KERNELS)}")
+    if name not in _BUFFERS:
+        raise TargetError(f"unknown kernel {name!r}; use one of {', '.join(_BUFFERS)}")
     n_scratch = 4 * (dims["H"] + dims["L"] + dims["QS"] + 2 * dims["PS"])
     scratch = Buffer("scratch", "f32", (n_scratch,), "scratch")
     buffers = (*_BUFFERS[name](dims), scratch)
@@ -169,8 +181,24 @@ def _feedforward(d: Mapping[str, int]) -> tuple[Buffer, ...]:
     )
 
 
-_BUFFERS: Final = {
+def _mxfp4(buffers: tuple[Buffer, ...]) -> tuple[Buffer, ...]:
+    """Turn f8 weights with row scales into f4 weights with e8m0 scales of blocks."""
+    columns = {f"s{b.name[1:]}": b.shape[1] for b in buffers if b.dtype == "f8e4m3"}
+
+    def turned(b: Buffer) -> Buffer:
+        if b.dtype == "f8e4m3":
+            return replace(b, dtype="f4e2m1")
+        if b.name in columns:
+            return Buffer(b.name, "e8m0", (*b.shape, columns[b.name] // MX_BLOCK), "weight")
+        return b
+
+    return tuple(turned(b) for b in buffers)
+
+
+_BUFFERS: Final[Mapping[str, Callable[[Mapping[str, int]], tuple[Buffer, ...]]]] = {
     "sliding_project_qkv": _project_qkv,
     "sliding_attention_output": _attention_output,
     "decoder_feedforward": _feedforward,
+    "sliding_project_qkv_mxfp4": lambda dims: _mxfp4(_project_qkv(dims)),
+    "sliding_attention_output_mxfp4": lambda dims: _mxfp4(_attention_output(dims)),
 }

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 
-from targets.gemma4.formats import F4_VALUES, F8_VALUES, bf16_decode
-from targets.gemma4.kernels import EPS, F4_BLOCK, Buffer, Kernel
+from targets.gemma4.formats import E8M0_VALUES, F4_VALUES, F8_VALUES, bf16_decode
+from targets.gemma4.kernels import EPS, Buffer, Kernel
 
 Vector = NDArray[np.float64]
 Arrays = Mapping[str, NDArray[Any]]
@@ -31,19 +31,22 @@ def f8_matvec(codes: NDArray[np.uint8], x: Vector) -> Vector:
     return np.concatenate([F8_VALUES.take(codes[rows]) @ x for rows in blocks])
 
 
-def f4_matvec(codes: NDArray[np.uint8], scales: NDArray[np.uint8], x: Vector) -> Vector:
+def f4_matvec(
+    codes: NDArray[np.uint8], scales: NDArray[np.uint8], x: Vector, values: Vector = F8_VALUES
+) -> Vector:
     """Multiply block-scaled f4e2m1 weights by ``x``.
 
     Args:
         codes: ``(rows, columns/2)``, two codes a byte.
-        scales: f8e4m3 ``(rows, columns/16)``, one for 16 consecutive weights of a row.
+        scales: ``(rows, blocks)``, one for every block of consecutive weights of a row.
         x: ``(columns,)``.
+        values: of the codes in ``scales``, f8e4m3 unless given.
     """
     products = []
     for rows in _row_blocks(len(codes), len(x)):
         weights = _F4_PAIRS.take(codes[rows]).view(np.float64)
-        blocked = weights.reshape(len(weights), -1, F4_BLOCK)
-        blocked *= F8_VALUES.take(scales[rows])[:, :, None]
+        blocked = weights.reshape(*scales[rows].shape, -1)
+        blocked *= values.take(scales[rows])[:, :, None]
         products.append(weights @ x)
     return np.concatenate(products)
 
@@ -79,6 +82,14 @@ def _wide(codes: NDArray[np.uint16]) -> Vector:
     return bf16_decode(codes).astype(np.float64)
 
 
+def _rows(name: str, inputs: Arrays, x: Vector) -> Vector:
+    """Multiply a matrix with scales of rows (f8 weights) or of blocks (MXFP4) by ``x``."""
+    weights, scales = inputs[f"w{name}"], inputs[f"s{name}"]
+    if scales.ndim == 1:
+        return _wide(scales) * f8_matvec(weights, x)
+    return f4_matvec(weights, scales, x, E8M0_VALUES)
+
+
 def _project_qkv(kernel: Kernel, inputs: Arrays) -> dict[str, Vector]:
     width = kernel.dims["DS"]
     position = int(inputs["offsets"][0]) // (2 * width)
@@ -86,8 +97,7 @@ def _project_qkv(kernel: Kernel, inputs: Arrays) -> dict[str, Vector]:
     x = rmsnorm(_wide(inputs["x"])) * _wide(inputs["w_rms"])
 
     def heads(name: str) -> Vector:
-        rows = _wide(inputs[f"s{name}"]) * f8_matvec(inputs[f"w{name}"], x)
-        return rmsnorm(rows.reshape(-1, width))
+        return rmsnorm(_rows(name, inputs, x).reshape(-1, width))
 
     def rotated(t: Vector) -> Vector:
         return (t * cos + np.roll(t, width // 2, axis=-1) * sin).ravel()
@@ -101,8 +111,8 @@ def _project_qkv(kernel: Kernel, inputs: Arrays) -> dict[str, Vector]:
 
 
 def _attention_output(kernel: Kernel, inputs: Arrays) -> dict[str, Vector]:
-    rows = _wide(inputs["so"]) * f8_matvec(inputs["wo"], _wide(inputs["x"]))
-    return {"residual": _wide(inputs["residual"]) + rmsnorm(rows) * _wide(inputs["w_post"])}
+    rows = rmsnorm(_rows("o", inputs, _wide(inputs["x"])))
+    return {"residual": _wide(inputs["residual"]) + rows * _wide(inputs["w_post"])}
 
 
 def _feedforward(kernel: Kernel, inputs: Arrays) -> dict[str, Vector]:
@@ -120,6 +130,8 @@ _MATHEMATICS: Final[Mapping[str, Callable[[Kernel, Arrays], dict[str, Vector]]]]
     "sliding_project_qkv": _project_qkv,
     "sliding_attention_output": _attention_output,
     "decoder_feedforward": _feedforward,
+    "sliding_project_qkv_mxfp4": _project_qkv,
+    "sliding_attention_output_mxfp4": _attention_output,
 }
 
 

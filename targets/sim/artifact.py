@@ -6,13 +6,16 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from sim.npu.compiler import compile_source
-from sim.npu.device import device_time
+from sim.npu.device import launch
 from sim.npu.diagnostics import Diagnostic
+from sim.npu.dump import schedule_json
 from sim.npu.interpret import Meaning, meaning
 from sim.npu.kernels import SIGNATURES
 from sim.npu.program import Program
+from sim.npu.schedule import Schedule, schedule
 from sim.npu.signature import Signature
 from sim.npu.toolchain import TOOLCHAINS, Toolchain
+from targets.protocol import Cost
 
 CLOCK_HZ: Final = 2e9
 """Of the device."""
@@ -36,6 +39,11 @@ class Loaded:
     program: Program
     toolchain: Toolchain
     """That compiled it."""
+
+    @cached_property
+    def plan(self) -> Schedule:
+        """When its commands would run if the compiler were right."""
+        return schedule(self.program, self.toolchain)
 
     @cached_property
     def meaning(self) -> Meaning:
@@ -81,7 +89,17 @@ def launch_s(kernel: str, artifact: bytes, installed: Toolchain) -> float:
     loaded = load(kernel, artifact)
     tables = loaded.toolchain.device
     device = replace(installed.device, f4_table=tables.f4_table, f8_table=tables.f8_table)
-    return device_time(loaded.program, replace(loaded.toolchain, device=device)).cycles / CLOCK_HZ
+    return launch(loaded.plan, replace(loaded.toolchain, device=device)).cycles / CLOCK_HZ
+
+
+def static_cost(kernel: str, artifact: bytes) -> Cost:
+    """Return the schedule that the compiler of an artifact made for it.
+
+    Raises:
+        ValueError: this is no artifact of this kernel.
+    """
+    plan = load(kernel, artifact).plan
+    return Cost(round(plan.makespan), schedule_json(plan).encode())
 
 
 def _head(text: str, toolchain: Toolchain) -> str:

@@ -8,12 +8,12 @@ from typing import Final
 from sim.npu.diagnostics import Diagnostic
 from sim.npu.kernels import SIGNATURES
 from sim.npu.parse import parse
-from sim.npu.printing import print_kernel
+from sim.npu.printing import normalize, print_kernel
 from sim.npu.toolchain import Toolchain
+from targets.edits import edits
 from targets.protocol import Ask, TargetError
 from targets.sim.moves.bottleneck import WORDS, Limit, limit_in, profile
 from targets.sim.moves.designs import Design, built, designs
-from targets.sim.moves.edits import edits
 from targets.sim.moves.registry import weights
 from targets.sim.moves.search import Search
 
@@ -89,7 +89,7 @@ class SimCatalogue:
             if _design_move(design) not in ask.tried:
                 plan = f"{design.name}\n{design.idea}"
                 claims = _claims(design.idea, None, _design_move(design))
-                return f"{claims}<plan>{plan}</plan>"
+                return f"<design>{claims}<plan>{plan}</plan></design>"
         return "<nothing>every design has been tried</nothing>"
 
     def _implement(self, ask: Ask) -> str:
@@ -126,7 +126,7 @@ def _claims(why: str, ratio: float | None, move: str) -> str:
 
 
 def _edits(before: str, after: str) -> Iterator[str]:
-    for edit in edits(before, after):
+    for edit in edits(before, after, normalize):
         yield (
             f'<edit sites="1"><search>\n{edit.search}\n</search>'
             f"<replace>\n{edit.replace}\n</replace></edit>"

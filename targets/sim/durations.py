@@ -17,10 +17,6 @@ REFUSED_S: Final = 30.0
 """A compilation that ends at an error: the vendor's takes 23-37 s to get through its front end."""
 CHECK_S: Final = 20.0
 """One fixture: two launches and the float64 reference."""
-START_S: Final = 11.0
-"""From the submission of a job to its first launch, upload included: a rerun took 11 s."""
-LAUNCH_S: Final = 9.0 / 39
-"""One launch with what the host does around it: 39 took 9 s."""
 THOUGHT_S: Final = 60.0
 """Median of a model's reply; such times are log-normal."""
 THOUGHT_SD: Final = 0.5

@@ -7,6 +7,7 @@ from sim.clock import VirtualClock
 from sim.npu.kernels import SIGNATURES
 from sim.npu.printing import normalize
 from sim.npu.toolchain import TOOLCHAINS, V1_0, Toolchain
+from targets.noisy import Noise, Order, measure
 from targets.protocol import (
     Ask,
     BuildFailed,
@@ -14,6 +15,7 @@ from targets.protocol import (
     Card,
     Catalogue,
     Clock,
+    Cost,
     Document,
     FixtureResult,
     Measured,
@@ -22,12 +24,11 @@ from targets.protocol import (
     Sources,
     TargetError,
 )
-from targets.sim.artifact import launch_s
+from targets.sim.artifact import CLOCK_HZ, launch_s, static_cost
 from targets.sim.build import build
 from targets.sim.card import card, manual
 from targets.sim.catalogue import SimCatalogue
 from targets.sim.check import check
-from targets.sim.device import Noise, Order, measure
 from targets.sim.durations import BUILD_S, CHECK_S, LOADS_BUILD_S, REFUSED_S, thought_s
 from targets.sim.probes import microbenchmarks, programs
 from targets.sim.sources import sources
@@ -50,7 +51,7 @@ PRESETS: Final[Mapping[str, World]] = {
 
 
 class SimTarget:
-    """The three decode kernels; obeys `VirtualTarget` and `TruthKnown` of `targets.protocol`.
+    """The three decode kernels; obeys `VirtualTarget`, `CostModel` and `TruthKnown`.
 
     Attributes:
         clock: of its world; one of its own until whoever drives the run sets it.
@@ -152,8 +153,28 @@ class SimTarget:
             ValueError: an arm is no artifact of this kernel.
         """
         times_s = [self.truth(kernel, arm) for arm in arms]
-        order = Order(kernel, arms, times_s, schedule, group, launches, checked, seed, limit_s)
+        order = Order(
+            kernel,
+            arms,
+            times_s,
+            CLOCK_HZ,
+            schedule,
+            group,
+            launches,
+            checked,
+            seed,
+            limit_s,
+            check,
+        )
         return measure(order, self._noise, self.clock)
+
+    def cost(self, kernel: str, artifact: bytes) -> Cost:
+        """Return what the compiler believes; its schedule came with the build and takes no time.
+
+        Raises:
+            ValueError: this is no artifact of this kernel.
+        """
+        return static_cost(kernel, artifact)
 
     def truth(self, kernel: str, artifact: bytes) -> float:
         """Return the seconds of a launch without noise, infinite if it hangs.

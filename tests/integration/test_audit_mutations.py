@@ -30,13 +30,17 @@ UNTOUCHED = (
     "models.default.api_key_env", "models.default.base_url",
     "models.default.max_tokens", "models.default.model", "models.default.timeout_s",
     "models.default.usd_per_million_in", "models.default.usd_per_million_out",
-    "name", "preset", "search.max_designs", "search.repairs", "target",
+    "models.implementer.api_key_env", "models.implementer.base_url", "models.implementer.command",
+    "models.implementer.model", "models.implementer.timeout_s",
+    "name", "preset", "search.repairs", "target",
 )  # fmt: skip
 READ = "what an instrument read, once; `audit --rebuild` reads it again of what was accepted"
 SETTING = "what the operator asked for; no decision of this run came near it"
 WORDS = "said of an event that cannot happen again"
 IDLE = "versions of rules that decided nothing in this stretch of the log"
 UNBUILT = "what programs count that this toolchain does not build, so that nothing is fitted to it"
+COUNTED = "what a model's provider has counted; nobody else did"
+PAID = dict.fromkeys(("spent.cost_usd", "spent.model_calls", "spent.tokens"), COUNTED)
 JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     "run_started": {
         **dict.fromkeys((f"campaign.{setting}" for setting in UNTOUCHED), SETTING),
@@ -55,10 +59,8 @@ JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     ),
     "log_repaired": {"offset": "a place in a file that has been written over"},
     "blobs_pruned": {"n_bytes": "the size of files that are gone"},
-    "role_replied": {
-        "wall_s": READ,
-        **dict.fromkeys(("spent.cost_usd", "spent.model_calls", "spent.tokens"), READ),
-    },
+    "role_replied": {"wall_s": READ, **PAID},
+    "turn_failed": PAID,
     "candidate_examined": {
         "fixtures[].fixture": READ,
         "fixtures[].margin": READ,

@@ -13,9 +13,9 @@ from events.projections.state import State, replay
 from events.pruned import KnownBlobs
 from scripts import audit, log, run
 from scripts.rebuild import Bench, Rebuilt
-from targets.protocol import BuildFailed, Built, FixtureResult
+from targets.protocol import BuildFailed, Built, Cost, FixtureResult
 from tests.support.cli import campaign_file
-from tests.support.fake_target import FakeTarget
+from tests.support.fake_target import CostedTarget, FakeTarget
 from tests.support.runs import begin, campaign
 
 
@@ -105,6 +105,26 @@ def test_what_the_recorded_toolchain_does_not_repeat_is_unsupported(
     (finding,) = found[0].findings()
 
     assert (finding.problem, finding.sort) == (f"built again: {problem}", "unsupported")
+
+
+class OtherCosts(CostedTarget):
+    """A cost model that says something else than it said then."""
+
+    def cost(self, kernel: str, artifact: bytes) -> Cost:
+        """One cycle more."""
+        cost = super().cost(kernel, artifact)
+        return Cost(cost.cycles + 1, cost.schedule)
+
+
+def test_a_static_cost_that_is_not_repeated_is_unsupported(tmp_path: Path) -> None:
+    """It is deterministic, given the artifact and the toolchain."""
+    begin(tmp_path, campaign(max_candidates=4), CostedTarget())
+    _, same = rebuilt(tmp_path, CostedTarget())
+    _, other = rebuilt(tmp_path, OtherCosts())
+
+    assert not any(one.problem for one in same)
+    assert other[0].problem == "its static cost is 30001, not the recorded 30000"
+    assert other[0].sort == "unsupported"
 
 
 def test_another_toolchain_is_said_and_contradicts_nothing(folder: Path) -> None:

@@ -15,9 +15,10 @@ from targets.cpu.build import MAX_SHOWN, build, compile_ungated
 from targets.cpu.canaries import canary_wrong
 from targets.cpu.check import check
 from targets.cpu.measure import _image, _steps, measure
-from targets.cpu.sandbox import MAX_PRINTED, isolation
 from targets.gemma4.kernels import kernel
 from targets.protocol import BuildFailed, Built, Measured, MeasureFailed
+from targets.sandbox.confined import MAX_PRINTED
+from targets.sandbox.runner import isolation
 
 pytestmark = pytest.mark.device
 

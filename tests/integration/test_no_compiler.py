@@ -10,8 +10,8 @@ pytestmark = [pytest.mark.device, pytest.mark.timeout(400)]
 PROGRAM = """
 from targets.gemma4.kernels import KERNELS
 from targets.cpu.target import CpuTarget
-from targets.cpu.toolchain import compiler
 from targets.protocol import Built, Measured
+from targets.sandbox.compiler import compiler
 
 N_TRIES = 4
 

@@ -20,7 +20,7 @@ from events import segments
 from events.blobs import Blobs
 from events.log import Entry, EventLog, read
 from events.vocabulary import Record, RunResumed
-from tests.support.fake_target import FakeTarget
+from tests.support.fake_target import CostedTarget
 from tests.support.operated import Operator, Plan, go_on, hint, pause, spend_more, veto
 from tests.support.runs import SECRET, campaign, story, ticking
 
@@ -77,7 +77,7 @@ class MortalMailbox(LocalMailbox):
 
 def live_once(run: Path, fuse: Fuse, operator: Operator) -> bool:
     """Start or resume the run; return whether it came to its end."""
-    target = FakeTarget()
+    target = CostedTarget()
     with EventLog.open(run, ticking()) as log:
         records = list(read(run))
         mailbox = MortalMailbox(crew(target, run / "lease", {}, clock=lambda: 0.0), fuse)

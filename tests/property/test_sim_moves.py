@@ -14,9 +14,9 @@ from sim.npu.program import Program
 from sim.npu.signature import Signature
 from sim.npu.syntax import KernelText
 from sim.npu.toolchain import V1_0
+from targets.edits import edits
 from targets.sim.moves.change import Change
 from targets.sim.moves.designs import Design, built, designs
-from targets.sim.moves.edits import edits
 from targets.sim.moves.registry import MOVES
 from targets.sim.moves.settle import settled
 from tests.support.npu_kernels import kernel_source
@@ -120,7 +120,7 @@ def test_edits_make_the_change_and_keep_the_rest_as_it_is_written(
     after = print_kernel(data.draw(changed(read(kernel, before), tuple(MOVES))))
 
     source = before
-    for edit in edits(before, after):
+    for edit in edits(before, after, normalize):
         assert source.count(edit.search) == 1
         source = source.replace(edit.search, edit.replace)
     assert normalize(source) == normalize(after)

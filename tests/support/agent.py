@@ -67,7 +67,9 @@ def reply(prompt: str) -> str:
     role = ROLE.search(prompt)
     match role[1] if role else "":
         case "architect":
-            return "<hypothesis>eight sums hide the latency of the adds</hypothesis><plan>so</plan>"
+            why = "<hypothesis>eight sums hide the latency of the adds</hypothesis>"
+            limit = "<bottleneck>the decoding</bottleneck><bytes>1e6</bytes>"
+            return f"<design>{why}{limit}<plan>so</plan></design>"
         case "implementer":
             why = "<hypothesis>eight sums hide the latency of the adds</hypothesis>"
             return f"{why}\n<source>\n{SOURCE}</source>"

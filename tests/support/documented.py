@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from actors.providers.port import Completion
 from targets.protocol import Ask, Document, Microbenchmark, Point
-from tests.support.fake_target import FakeCatalogue, FakeTarget
+from tests.support.fake_target import CostedTarget, FakeCatalogue
 
 PASSAGE = "A source that says broken does not build. A knob above 9 is broken. Time is money.\n"
 CLAIMS = (
@@ -18,8 +18,18 @@ CLAIMS = (
 )
 
 
-class DocumentedTarget(FakeTarget):
+class GradualCatalogue(FakeCatalogue):
+    """Its best design comes late, so that it replaces the parent of steps."""
+
+    names = ("half", "slower", "twin", "quarter", "crash", "wrong", "broken")
+
+
+class DocumentedTarget(CostedTarget):
     """The fake target, which says more of itself."""
+
+    def __init__(self, *, version: str = "1.0") -> None:
+        super().__init__(version=version)
+        self.catalogue = GradualCatalogue()
 
     def documents(self) -> tuple[Document, ...]:
         """Two short ones."""
@@ -38,7 +48,7 @@ class DocumentedTarget(FakeTarget):
 class Reader:
     """Reads the notes at the second attempt; but for documents it answers as the catalogue does."""
 
-    name = "command:reader"
+    name = "command:author"
 
     def complete(self, prompt: str, ask: Ask) -> Completion:
         """Answer for a price."""

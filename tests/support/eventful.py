@@ -6,9 +6,9 @@ As a program it records such a run anew for `tests.support.pinned`.
 import gzip
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
-from actors.crew import crew
 from actors.director import Director
 from actors.local_mailbox import LocalMailbox
 from actors.messages import Actor, Answer, Command
@@ -18,7 +18,6 @@ from decisions import plan
 from decisions.address import DIRECTOR
 from decisions.policy import IN_FORCE
 from events.blobs import Blobs
-from events.campaign import Model, Models
 from events.log import Entry, EventLog, read
 from events.projections.state import work_id
 from events.vocabulary import (
@@ -31,22 +30,21 @@ from events.vocabulary import (
     TurnFailed,
 )
 from scripts.records.prune import prune
+from tests.support.author import authored, authors
 from tests.support.crash_disk import QUICK
 from tests.support.documented import DocumentedTarget, Reader
 from tests.support.fake_target import FakeTarget
 from tests.support.operated import EVERYTHING, Operator
 from tests.support.pinned import RECORDS
-from tests.support.runs import SECRET, campaign, ticking
+from tests.support.runs import SECRET, ticking
 
 N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
 """How often work is lost with its actor; twice is once too often."""
 
 
-UPDATED_AT_JOB = 50
+UPDATED_AT_JOB = 60
 """By when the toolchain is replaced under the run."""
-_READ = campaign(max_candidates=24).model_copy(
-    update={"models": Models(analyst=Model(provider="command", command=("reader",)))}
-)
+_READ = authored("implementer", "analyst", max_candidates=24, max_designs=6)
 
 
 class Frail:
@@ -66,11 +64,15 @@ class Frail:
         return self._actor.handle(command)
 
 
+def _frail(actors: Mapping[str, Actor], lost: dict[str, int]) -> "dict[str, Frail]":
+    return {name: Frail(actor, lost) for name, actor in actors.items()}
+
+
 def eventful(run: Path) -> None:
     """Run a campaign to its end: with losses, orders, a stop, a resumption, a repair, a prune."""
     target, blobs = DocumentedTarget(), Blobs(run, QUICK)
     lost = dict(N_LOST)
-    actors = _actors(target, run, lost)
+    actors = _frail(_actors(run, target), lost)
     with EventLog.open(run, ticking(), QUICK) as log:
         operator = Operator(*EVERYTHING)
         boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
@@ -88,7 +90,7 @@ def eventful(run: Path) -> None:
         torn = LogRepaired(offset=7, n_bytes=4, sha=blobs.put(b"torn"))
         log.append([Entry(torn, DIRECTOR)])
         newer = DocumentedTarget(version="1.1")
-        actors |= _actors(newer, run, lost)
+        actors |= _frail(_actors(run, newer), lost)
         mark = RunResumed(
             versions={"python": "3"}, rules=dict(IN_FORCE), toolchain=newer.fingerprint()
         )
@@ -103,10 +105,10 @@ def eventful(run: Path) -> None:
         prune(run, log, ["diagnostics"])
 
 
-def _actors(target: FakeTarget, run: Path, lost: dict[str, int]) -> dict[str, Actor]:
-    actors = crew(target, run / "lease", {}, lambda: 0.0)
+def _actors(run: Path, target: FakeTarget) -> dict[str, Actor]:
+    actors = authors(run, target, "implementer")
     actors["analyst"] = RoleActor("analyst", target, lambda _: Reader(), lambda: 0.0)
-    return {name: Frail(actor, lost) for name, actor in actors.items()}
+    return actors
 
 
 if __name__ == "__main__":

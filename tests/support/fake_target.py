@@ -14,18 +14,20 @@ from targets.protocol import (
     Built,
     Card,
     Catalogue,
+    Cost,
     FixtureResult,
     Measured,
     MeasureFailed,
     Run,
     Sources,
 )
+from tests.support.schedules import dump, instruction, tensor
 
 BASE = "# first version\ntime 1.0\nknob 0\n"
 DESIGNS: Mapping[str, str] = {
     "wrong": "time 0.2\nwrong\nknob 0\n",
     "half": "time 0.5\nknob 0\n",
-    "broken": "time 0.1\nbroken\n",
+    "broken": "time 0.1\nbroken\nknob 0\n",
     "crash": "time 0.1\ncrash\nknob 0\n",
     "slower": "time 1.4\nknob 0\n",
     "twin": "time   0.5\nknob 0   # the same as half\n",
@@ -45,6 +47,8 @@ def facts_of(source: str) -> dict[str, str]:
 class FakeCatalogue:
     """Designs in a fixed order, then every value of the knob."""
 
+    names: tuple[str, ...] = tuple(DESIGNS)
+
     def reply(self, ask: Ask) -> str:
         """Answer like a model would."""
         match ask.task:
@@ -61,10 +65,10 @@ class FakeCatalogue:
                 return "<review>go</review><reason>nothing is filtered</reason>"
 
     def _design(self, ask: Ask) -> str:
-        left = [name for name in DESIGNS if f"design:{name}" not in ask.tried]
+        left = [name for name in self.names if f"design:{name}" not in ask.tried]
         if not left:
             return "<nothing>every design was tried</nothing>"
-        return self._proposal(f"design:{left[0]}", f"<plan>{left[0]}</plan>")
+        return f"<design>{self._proposal(f'design:{left[0]}', f'<plan>{left[0]}</plan>')}</design>"
 
     def _step(self, ask: Ask) -> str:
         now = facts_of(ask.incumbent_source).get("knob", "0")
@@ -172,3 +176,15 @@ class FakeTarget:
         byte = hashlib.sha256(key + bytes([index])).digest()[0]
         wobble = 1 + self._noise * (byte - 127.5) / 127.5
         return self.truth("", artifact) * wobble
+
+
+class CostedTarget(FakeTarget):
+    """One with a cost model, which knows the time of a design and nothing of its knob."""
+
+    def cost(self, kernel: str, artifact: bytes) -> Cost:
+        """A load of two thirds of the time, and a pass that needs it."""
+        cycles = round(3e4 * float(facts_of(artifact.decode())["time"]))
+        load = instruction(0, 2 * cycles // 3, "DmaEngine", makes=[1], bytes=1000)
+        work = instruction(2 * cycles // 3, cycles, reads=[1], makes=[2])
+        tensors = [tensor(1, "w", size=1000), tensor(2, "y", size=10)]
+        return Cost(cycles, dump([load, work], tensors).encode())

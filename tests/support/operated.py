@@ -78,7 +78,7 @@ def spend_more(state: State) -> Order | None:
     changes = (
         LimitChange(resource="wall_s", amount=900.0, is_relative=False),
         LimitChange(resource="wall_s", amount=100.0, is_relative=True),
-        LimitChange(resource="tokens", amount=200000.0, is_relative=False),
+        LimitChange(resource="tokens", amount=500_000.0, is_relative=False),
     )
     return None if state.tree.vetoes else BudgetChanged(order=name(5), changes=changes)
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from decisions.replies import AnalysisText, PlanText, SourceText, parse
+from decisions.replies import AnalysisText, PlanTexts, SourceText, parse
 from events.vocabulary import Nothing, Review, Task
 from targets.cpu.baselines import baseline
 from targets.cpu.bounds import PREFETCHES, STREAMS, bound_sources
@@ -48,8 +48,9 @@ def test_every_design_is_proposed_once_and_can_be_implemented(kernel: str) -> No
     moves: list[str] = []
     for _ in CATALOGUE.designs(kernel):
         reply = CATALOGUE.reply(_ask(kernel, "design", tried=frozenset(moves)))
-        plan = parse("design", reply, "")
-        assert isinstance(plan, PlanText), plan
+        designs = parse("design", reply, "")
+        assert isinstance(designs, PlanTexts), designs
+        plan = designs.plans[0]
         made = parse("implement", CATALOGUE.reply(_ask(kernel, "implement", plan=plan.plan)), "")
         assert isinstance(made, SourceText), made
         assert made.move == plan.move
@@ -182,8 +183,9 @@ def test_designs_come_again_with_what_steps_have_tuned() -> None:
     best = designs[-1].source(FEEDFORWARD, {"ROWS": 4, "PREFETCH": 512})
     ask = replace(_ask(FEEDFORWARD, "design"), incumbent_source=best, tried=tried)
 
-    plan = parse("design", CATALOGUE.reply(ask), "")
-    assert isinstance(plan, PlanText)
+    drawn = parse("design", CATALOGUE.reply(ask), "")
+    assert isinstance(drawn, PlanTexts)
+    plan = drawn.plans[0]
     draft = parse("implement", CATALOGUE.reply(replace(ask, task="implement", plan=plan.plan)), "")
 
     assert isinstance(draft, SourceText)

@@ -12,8 +12,8 @@ from targets.cpu.gate import (
     source_fault,
 )
 from targets.cpu.job import Launch, Step
-from targets.cpu.toolchain import compiler
 from targets.protocol import TargetError
+from targets.sandbox.compiler import compiler
 
 HONEST = '#include "kernel.h"\nvoid kernel(const struct args *a) { a->y[0] = 1; }\n'
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from events.blobs import Blobs
-from scripts import report
+from scripts import export, report
 from scripts.export import main
 from scripts.reporting.handover import exported
 from scripts.reporting.history import Run, load
@@ -147,3 +147,26 @@ def test_an_export_that_a_full_disk_cut_off_can_be_repeated(
     assert not list((tmp_path / "best").glob("*.txt"))
     assert main([str(folder), "--out", str(tmp_path / "best")]) == 0
     assert len(list((tmp_path / "best").glob("*.txt"))) == 2
+
+
+def test_the_devices_programs_are_exported_beside_the_sources(folder: Path) -> None:
+    """Where the target has any, and somebody asks."""
+    run = load(folder)
+
+    made = exported(run, Blobs(folder), lambda kernel, source: kernel.encode() + source[:1])
+
+    for kernel in ("alpha", "beta"):
+        program = made[f"{kernel}.txt.bin"]
+        assert program == kernel.encode() + made[f"{kernel}.txt"][:1]
+        assert hashlib.sha256(program).hexdigest() in made["SHA256SUMS"].decode()
+
+
+def test_a_target_without_a_further_compilation_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user's slip is one line."""
+    monkeypatch.setattr(export, "load_target", lambda name, preset: object())
+
+    assert main([str(folder), "--compile"]) == 2
+
+    assert "compiles wholly in every build" in capsys.readouterr().err

@@ -15,11 +15,12 @@ from targets.cpu.check import check
 from targets.cpu.header import header, task
 from targets.gemma4 import formats, reference
 from targets.gemma4.fixtures import RECIPES, fixture
-from targets.gemma4.kernels import EPS, KERNELS, PRESETS, Kernel, kernel, sized
+from targets.gemma4.kernels import EPS, KERNELS, MXFP4_KERNELS, PRESETS, Kernel, kernel, sized
 from targets.protocol import Built, TargetError
 
 TINY = {"H": 32, "L": 64, "NS": 2, "GS": 2, "DS": 16, "QS": 64, "PS": 32, "TS": 4, "E": 16}
 SIZES = pytest.mark.parametrize("name", KERNELS)
+EVERY = pytest.mark.parametrize("name", [*KERNELS, *MXFP4_KERNELS])
 INDICES = pytest.mark.parametrize("index", range(len(RECIPES)))
 
 
@@ -82,6 +83,7 @@ def test_weight_bytes_are_those_of_the_published_kernels() -> None:
         15_728_640,
         99_532_800,
     ]
+    assert [kernel(name, "full").weight_bytes for name in MXFP4_KERNELS] == [16_711_680, 8_355_840]
 
 
 def test_an_unknown_kernel_or_preset_is_refused_with_the_known_ones() -> None:
@@ -129,19 +131,36 @@ def naive_f8(codes: NDArray[Any], x: list[float]) -> list[float]:
     return [sum(brute_f8(int(c)) * v for c, v in zip(row, x, strict=True)) for row in codes]
 
 
-def naive_f4(codes: NDArray[Any], scales: NDArray[Any], x: list[float]) -> list[float]:
+def brute_e8m0(code: int) -> float:
+    return 2.0 ** (code - 127)
+
+
+def naive_f4(
+    codes: NDArray[Any],
+    scales: NDArray[Any],
+    x: list[float],
+    block: int = 16,
+    value: Callable[[int], float] = brute_f8,
+) -> list[float]:
     rows = []
     for row, scale in zip(codes, scales, strict=True):
         total = 0.0
         for j, v in enumerate(x):
             code = int(row[j // 2]) >> 4 if j % 2 else int(row[j // 2]) & 15
-            total += float(formats.F4_VALUES[code]) * brute_f8(int(scale[j // 16])) * v
+            total += float(formats.F4_VALUES[code]) * value(int(scale[j // block])) * v
         rows.append(total)
     return rows
 
 
 def floats(codes: NDArray[Any]) -> list[float]:
     return [float(v) for v in formats.bf16_decode(codes)]
+
+
+def naive_rows(k: Kernel, a: Mapping[str, NDArray[Any]], name: str, x: list[float]) -> list[float]:
+    if k.name in MXFP4_KERNELS:
+        return naive_f4(a[f"w{name}"], a[f"s{name}"], x, 32, brute_e8m0)
+    sums = naive_f8(a[f"w{name}"], x)
+    return [s * v for s, v in zip(floats(a[f"s{name}"]), sums, strict=True)]
 
 
 def naive_qkv(k: Kernel, a: Mapping[str, NDArray[Any]]) -> dict[str, list[float]]:
@@ -151,8 +170,7 @@ def naive_qkv(k: Kernel, a: Mapping[str, NDArray[Any]]) -> dict[str, list[float]
     x = [u * v for u, v in zip(normed, floats(a["w_rms"]), strict=True)]
 
     def heads(name: str, weight: list[float] | None) -> list[float]:
-        sums = naive_f8(a[f"w{name}"], x)
-        t = [s * v for s, v in zip(floats(a[f"s{name}"]), sums, strict=True)]
+        t = naive_rows(k, a, name, x)
         out: list[float] = []
         for start in range(0, len(t), width):
             head = naive_norm(t[start : start + width])
@@ -172,8 +190,7 @@ def naive_qkv(k: Kernel, a: Mapping[str, NDArray[Any]]) -> dict[str, list[float]
 
 
 def naive_output(k: Kernel, a: Mapping[str, NDArray[Any]]) -> dict[str, list[float]]:
-    sums = naive_f8(a["wo"], floats(a["x"]))
-    y = naive_norm([s * v for s, v in zip(floats(a["so"]), sums, strict=True)])
+    y = naive_norm(naive_rows(k, a, "o", floats(a["x"])))
     terms = zip(floats(a["residual"]), y, floats(a["w_post"]), strict=True)
     return {"residual": [r + v * w for r, v, w in terms]}
 
@@ -190,10 +207,16 @@ def naive_feedforward(k: Kernel, a: Mapping[str, NDArray[Any]]) -> dict[str, lis
     return {"residual": [(r + v * w) * floats(a["layer_scalar"])[0] for r, v, w in terms]}
 
 
-NAIVE = dict(zip(KERNELS, (naive_qkv, naive_output, naive_feedforward), strict=True))
+NAIVE = {
+    "sliding_project_qkv": naive_qkv,
+    "sliding_attention_output": naive_output,
+    "decoder_feedforward": naive_feedforward,
+    "sliding_project_qkv_mxfp4": naive_qkv,
+    "sliding_attention_output_mxfp4": naive_output,
+}
 
 
-@SIZES
+@EVERY
 @INDICES
 def test_the_reference_is_the_mathematics_written_as_loops(name: str, index: int) -> None:
     """The reference decodes by table in blocks; the loops decode from the definition."""
@@ -209,7 +232,7 @@ def test_the_reference_is_the_mathematics_written_as_loops(name: str, index: int
 # ---- fixtures --------------------------------------------------------------------------------
 
 
-@SIZES
+@EVERY
 @INDICES
 def test_a_fixture_fills_every_buffer_and_repeats(name: str, index: int) -> None:
     """Two processes must draw the same inputs from the same numbers."""
@@ -228,7 +251,7 @@ def test_a_fixture_fills_every_buffer_and_repeats(name: str, index: int) -> None
             assert np.isfinite(formats.bf16_decode(array)).all()
 
 
-@SIZES
+@EVERY
 def test_another_seed_gives_other_inputs(name: str) -> None:
     """A held-out fixture is one that nobody has seen."""
     k = kernel(name, "small")
@@ -251,7 +274,7 @@ def test_the_position_has_wrapped_around_the_ring(index: int) -> None:
 # ---- margin ----------------------------------------------------------------------------------
 
 
-@SIZES
+@EVERY
 @INDICES
 def test_a_perfect_launch_leaves_most_of_the_tolerance(name: str, index: int) -> None:
     """What the rounding of the outputs uses is 0.4 at most: half a bf16 step over 1 per cent."""
@@ -265,7 +288,7 @@ def test_a_perfect_launch_leaves_most_of_the_tolerance(name: str, index: int) ->
     assert 0.0 < worst < 0.4
 
 
-@SIZES
+@EVERY
 def test_one_wrong_element_is_seen(name: str) -> None:
     """The margin is a maximum, not a mean."""
     k = sized(name, "tiny", TINY)
@@ -318,7 +341,7 @@ def without_last_16(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([x[:-16], np.zeros(16)])
 
 
-@SIZES
+@EVERY
 @pytest.mark.parametrize("spoil", [in_8_bits, without_last_16])
 def test_cheaper_arithmetic_fails(
     name: str, spoil: Callable[[Any], NDArray[Any]], monkeypatch: pytest.MonkeyPatch
@@ -329,14 +352,14 @@ def test_cheaper_arithmetic_fails(
     values = reference.expected(k, inputs)
     f8, f4 = reference.f8_matvec, reference.f4_matvec
     monkeypatch.setattr(reference, "f8_matvec", lambda codes, x: f8(codes, spoil(x)))
-    monkeypatch.setattr(reference, "f4_matvec", lambda codes, s, x: f4(codes, s, spoil(x)))
+    monkeypatch.setattr(reference, "f4_matvec", lambda codes, s, x, *v: f4(codes, s, spoil(x), *v))
     worst, _ = reference.margin(k, inputs, values, stored(k, reference.expected(k, inputs)))
 
     assert worst is not None
     assert worst > 1.0
 
 
-@SIZES
+@EVERY
 def test_the_small_amplitude_sees_a_missing_eps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At amplitude 1 a norm without EPS would pass."""
     k = kernel(name, "small")

@@ -15,6 +15,7 @@ from events.projections.state import replay
 from events.vocabulary import (
     AnyEvent,
     CandidateAccepted,
+    CandidateProposed,
     CandidateScreened,
     MeasurementRequested,
     PairsMeasured,
@@ -74,6 +75,13 @@ def test_a_gap_in_the_numbers() -> None:
     """A record that was dropped on its way is missed at once."""
     said = broken(10, good()[11])
     assert said.startswith("numbers follow on each other")
+
+
+def test_a_step_on_a_version_that_no_device_has_run() -> None:
+    """A chain of changes that only the static model liked may be wrong from its first link on."""
+    seq = first(CandidateProposed, lambda e: e.form == "step")
+    said = broken(seq, event(good()[seq], parent=2))
+    assert said == "a parent of steps was correct on the device: c2 was not yet"
 
 
 def test_a_second_reply() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from decisions.replies import PlanText, parse
+from decisions.replies import SourceText, parse
 from events.blobs import Blobs
 from scripts import audit, tree
 from scripts.operated import ordered
@@ -50,7 +50,7 @@ def test_every_order_is_told_with_what_followed(run: Run) -> None:
     assert hint.outcome.startswith("cited by c")
     assert (paused.what, gone_on.what) == ("paused by the operator", "goes on, says the operator")
     assert "is the best version again" in veto.outcome
-    assert budget.detail == "wall_s 900, wall_s +100, tokens 200000"
+    assert budget.detail == "wall_s 900, wall_s +100, tokens 500000"
 
 
 def test_the_report_shows_orders_and_the_limits_of_today(run: Run, folder: Path) -> None:
@@ -61,7 +61,7 @@ def test_the_report_shows_orders_and_the_limits_of_today(run: Run, folder: Path)
     assert "it reads past its buffer" in page
     fates = accounts.fates(branches.rows(run))
     assert sum(counts["withdrawn"] for counts in fates.values()) == 1
-    assert {line.name: line.limit for line in accounts.budgets(run)}["tokens"] == "200,000"
+    assert {line.name: line.limit for line in accounts.budgets(run)}["tokens"] == "500,000"
 
 
 def test_the_tree_shows_the_orders_of_its_kernels(
@@ -102,7 +102,7 @@ def test_orders_are_news(run: Run) -> None:
 
 def test_a_hint_is_cited_like_a_fact() -> None:
     """Both are numbered, by letters of their own."""
-    reply = "<hypothesis>x</hypothesis><plan>p</plan><cites>f3, h1</cites>"
-    parsed = parse("design", reply, "")
-    assert isinstance(parsed, PlanText)
+    reply = "<hypothesis>x</hypothesis><source>s</source><cites>f3, h1</cites>"
+    parsed = parse("implement", reply, "")
+    assert isinstance(parsed, SourceText)
     assert parsed.cites == ("f3", "h1")

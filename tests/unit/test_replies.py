@@ -7,14 +7,28 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from decisions.edits import MAX_EDITS
-from decisions.replies import MAX_CITES, AnalysisText, PlanText, SourceText, parse
+from decisions.replies import (
+    MAX_CITES,
+    MAX_DESIGNS,
+    AnalysisText,
+    PlanText,
+    PlanTexts,
+    SourceText,
+    parse,
+)
 from decisions.summary import ClaimTexts
 from decisions.tags import MAX_REPLY_BYTES, MAX_SENTENCE, MAX_SOURCE_BYTES
 from events.vocabulary import Complaint, Nothing, Review, Task
 
 PARENT = "#define ROWS 4\nfor (;;) { a(); }\nfor (;;) { b(); }\n"
 WHY = "<hypothesis>Fewer loads, 2x.</hypothesis>"
+LIMIT = "<bottleneck>the loads</bottleneck><bytes>6.3e7</bytes>"
 TASKS = get_args(Task)
+
+
+def design(body: str) -> str:
+    """A design that says what is expected of it, and ``body``."""
+    return f"<design>{WHY}{LIMIT}{body}</design>"
 
 
 def complaint(task: Task, reply: str) -> str:
@@ -31,14 +45,36 @@ def edited(edits: str) -> str:
 
 def test_a_plan_carries_its_claim_and_citations() -> None:
     """A citation given twice is one citation."""
-    reply = (
-        f"Sure!\n{WHY}<speedup>1.5x</speedup><cites>f3, f7 f3</cites>"
-        "<move>design:rows</move><plan>\nTwo rows.\n</plan>"
+    body = "<speedup>1.5x</speedup><cites>f3, f7 f3</cites><plan>\nTwo rows.\n</plan>"
+
+    parsed = parse("design", f"Sure!\n{design(body)}", PARENT)
+
+    claims = ("Fewer loads, 2x.", 1.5, "the loads", 6.3e7)
+    assert parsed == PlanTexts((PlanText(*claims, "Two rows.", "", ("f3", "f7")),))
+
+
+def test_one_reply_has_several_designs_in_their_order() -> None:
+    """Each is whole by itself, and no two have the same plan."""
+    one, two = design("<plan>a</plan>"), design("<plan>b</plan>")
+    parsed = parse("design", f"{one}\nand\n{two}", "")
+
+    assert isinstance(parsed, PlanTexts)
+    assert [plan.plan for plan in parsed.plans] == ["a", "b"]
+    assert complaint("design", one + two + one) == (
+        "design 3: its plan is that of an earlier one; change it"
     )
+    many = "".join(design(f"<plan>{i}</plan>") for i in range(MAX_DESIGNS + 1))
+    assert "send the best 8" in complaint("design", many)
 
-    parsed = parse("design", reply, PARENT)
 
-    assert parsed == PlanText("Fewer loads, 2x.", 1.5, "Two rows.", "design:rows", ("f3", "f7"))
+def test_a_move_of_a_catalogue_need_not_say_what_is_expected_of_it() -> None:
+    """A model has no name for its design, and has to say what will limit it."""
+    body = f"{WHY}<plan>p</plan>"
+
+    assert "<bottleneck> is missing" in complaint("design", f"<design>{body}</design>")
+    named = parse("design", f"<design>{body}<move>design:rows</move></design>", "")
+    assert isinstance(named, PlanTexts)
+    assert named.plans[0].move == "design:rows"
 
 
 @pytest.mark.parametrize(
@@ -151,16 +187,24 @@ def test_an_edit_of_another_shape_is_refused(body: str) -> None:
 @pytest.mark.parametrize(
     ("task", "reply", "expected"),
     [
-        ("design", "I think so.", "<hypothesis> is missing"),
-        ("design", WHY, "<plan> is missing"),
-        ("design", f"{WHY}<plan> </plan>", "<plan> is empty"),
-        ("design", f"{WHY}{WHY}<plan>p</plan>", "<hypothesis> appears 2 times"),
-        ("design", f"{WHY}<plan>p", "<plan> is not closed"),
-        ("design", f"{WHY}<plan>p</plan><speedup>lots</speedup>", "<speedup> is not a positive"),
-        ("design", f"{WHY}<plan>p</plan><speedup>1e999</speedup>", "<speedup> is not a positive"),
-        ("design", f"{WHY}<plan>p</plan><speedup>-1</speedup>", "<speedup> is not a positive"),
-        ("design", f"{WHY}<plan>p</plan><cites>all</cites>", "<cites> has 'all'"),
-        ("design", f"{WHY}<plan>p</plan><nothing>n</nothing>", "<nothing> stands alone"),
+        ("design", "I think so.", "<design> is missing"),
+        ("design", f"{WHY}<plan>p</plan>", "a reply to 'design' has no <hypothesis>"),
+        ("design", design(""), "design 1: <plan> is missing"),
+        ("design", design("<plan> </plan>"), "design 1: <plan> is empty"),
+        ("design", design(f"{WHY}<plan>p</plan>"), "<hypothesis> appears 2 times"),
+        ("design", design("<plan>p"), "<plan> is not closed"),
+        ("design", design("<plan>p</plan>")[:-9], "<design> is not closed"),
+        ("design", design("<plan>p</plan><source>s</source>"), "a <design> has no <source>"),
+        ("design", design("<plan>p</plan><speedup>lots</speedup>"), "<speedup> is not a positive"),
+        ("design", design("<plan>p</plan><speedup>1e999</speedup>"), "<speedup> is not a positive"),
+        ("design", design("<plan>p</plan><speedup>-1</speedup>"), "<speedup> is not a positive"),
+        (
+            "design",
+            f"<design>{WHY}<bytes>2 GB</bytes><bottleneck>b</bottleneck><plan>p</plan></design>",
+            "<bytes> is not a positive number",
+        ),
+        ("design", design("<plan>p</plan><cites>all</cites>"), "<cites> has 'all'"),
+        ("design", f"{design('<plan>p</plan>')}<nothing>n</nothing>", "<nothing> stands alone"),
         ("implement", f"{WHY}<source>a\0b</source>", "NUL"),
         ("implement", f"{WHY}<source>\n\n</source>", "<source> is empty"),
         ("step", f"{WHY}<edit>e</edit><source>s</source>", "a reply to 'step' has no <source>"),
@@ -184,8 +228,10 @@ def test_limits_are_named_in_the_complaint() -> None:
     many = "<edit><search>a</search><replace>b</replace></edit>" * (MAX_EDITS + 1)
     grow = f"<edit><search>a()</search><replace>{big}</replace></edit>"
 
-    assert "at most 2000" in complaint("design", f"<hypothesis>{long}</hypothesis><plan>p</plan>")
-    assert "at most 50" in complaint("design", f"{WHY}<plan>p</plan><cites>{facts}</cites>")
+    assert "at most 2000" in complaint(
+        "implement", f"<hypothesis>{long}</hypothesis><source>s</source>"
+    )
+    assert "at most 50" in complaint("design", design(f"<plan>p</plan><cites>{facts}</cites>"))
     assert "longer than 256 KB" in complaint("implement", f"{WHY}<source>{big}</source>")
     assert "longer than 1024 KB" in complaint("implement", "x" * (MAX_REPLY_BYTES + 1))
     assert "too many for one step" in complaint("step", WHY + many)
@@ -197,7 +243,7 @@ fragments = st.sampled_from(
         *(
             f"<{c}{t}>"
             for c in ("", "/")
-            for t in ("hypothesis", "plan", "source", "edit", "cites")
+            for t in ("hypothesis", "design", "plan", "bytes", "source", "edit", "cites")
         ),
         *(f"<{c}{t}>" for c in ("", "/") for t in ("search", "replace", "nothing", "speedup")),
         '<edit sites="2">',

@@ -15,6 +15,7 @@ from events.campaign import Model, RoleName
 from events.vocabulary import (
     Complaint,
     DesignPlan,
+    Designs,
     Draft,
     Review,
     RoleReplied,
@@ -37,8 +38,9 @@ class EchoCatalogue:
     def reply(self, ask: Ask) -> str:
         """Answer in the reply format."""
         why = f"<hypothesis>{ask.kernel} {sorted(ask.tried)} {ask.seed}</hypothesis>"
+        if ask.task == "design":
+            return f"<design>{why}<move>design:a</move><plan>Rows.</plan></design>"
         return why + {
-            "design": "<move>design:a</move><plan>Rows.</plan>",
             "implement": f"<source>\n// {ask.plan}\nint  a;\n</source>",
             "step": "<edit><search>best</search><replace>better</replace></edit>",
             "review": "<review>go</review>",
@@ -100,7 +102,7 @@ def command(role: RoleName, task: str, texts: Mapping[str, str], model: Model) -
             **shas,
         }
     )
-    brief = Brief("qkv", "task", 1, source, None, None, "", (), (), (), ("m",), model, 9)
+    brief = Brief("qkv", "task", 1, source, None, None, None, "", (), (), (), ("m",), model, 9)
     return Command(11, 11, request, blobs, brief)
 
 
@@ -134,9 +136,8 @@ def test_a_plan_is_recorded_by_hash_with_its_bytes() -> None:
     answer = turn("architect", "design")
     event = replied(answer)
 
-    assert event.outcome == DesignPlan(
-        hypothesis="qkv ['m'] 9", plan=sha(b"Rows."), move="design:a"
-    )
+    plan = DesignPlan(hypothesis="qkv ['m'] 9", plan=sha(b"Rows."), move="design:a")
+    assert event.outcome == Designs(designs=(plan,))
     assert b"Rows." in answer.blobs
     assert (event.turn, event.provider, event.spent, event.wall_s) == (
         4,

@@ -62,7 +62,11 @@ def _with_rules(run: Path, n: int) -> tuple[State, TurnAssigned]:
         turn = record.event if isinstance(record.event, TurnAssigned) else turn
     for i in range(n):
         fact = FactLearned(
-            kernel="alpha", topic="rule", claim=f"no {i}", snippet=f"word{i}", toolchain=""
+            kernel="alpha",
+            topic="rule",
+            claim=f"no {i}",
+            snippet=f"word{i}",
+            toolchain=state.toolchain_digest,
         )
         seq, because = state.seq + 1, (state.seq,)
         state.apply(Record(seq=seq, time_ns=0, actor="keeper", because=because, event=fact))

@@ -3,7 +3,7 @@ from itertools import islice
 
 import pytest
 
-from decisions.replies import AnalysisText, PlanText, SourceText, parse
+from decisions.replies import AnalysisText, PlanTexts, SourceText, parse
 from events.vocabulary import Nothing, Review, Task
 from sim.npu.device import device_time
 from sim.npu.faults import faults
@@ -100,11 +100,11 @@ def test_every_design_is_proposed_once() -> None:
     moves: list[str] = []
     while True:
         reply = CATALOGUE.reply(_ask(ATTENTION, "design", tried=frozenset(moves)))
-        plan = parse("design", reply, "")
-        if isinstance(plan, Nothing):
+        designs = parse("design", reply, "")
+        if isinstance(designs, Nothing):
             break
-        assert isinstance(plan, PlanText), plan
-        moves.append(plan.move)
+        assert isinstance(designs, PlanTexts), designs
+        moves.append(designs.plans[0].move)
 
     assert len(moves) == len({*moves}) >= 16
 

@@ -9,6 +9,7 @@ import pytest
 from sim.clock import VirtualClock
 from sim.noise import QUIET, NoiseProfile
 from sim.npu.toolchain import V1_0, V1_1, V1_2
+from targets import noisy
 from targets.protocol import (
     Ask,
     BuildFailed,
@@ -19,7 +20,7 @@ from targets.protocol import (
     TruthKnown,
     VirtualTarget,
 )
-from targets.sim import artifact, device, durations
+from targets.sim import artifact, durations
 from targets.sim.target import SimTarget
 from tests.support.npu_kernels import kernel_source
 
@@ -281,20 +282,20 @@ def test_an_arm_that_is_wrong_on_the_device_is_named() -> None:
     ("profile", "lasts_s"),
     [
         (replace(QUIET, hang_rate=1.0), 300.0),
-        (replace(QUIET, loss_rate=1.0), durations.START_S + 80 * durations.LAUNCH_S),
+        (replace(QUIET, loss_rate=1.0), noisy.START_S + 80 * noisy.LAUNCH_S),
     ],
 )
 def test_a_job_may_hang_or_vanish_by_itself(
     monkeypatch: pytest.MonkeyPatch, profile: NoiseProfile, lasts_s: float
 ) -> None:
     """That is the device's fault, not an arm's."""
-    device._device.cache_clear()
-    monkeypatch.setitem(device.PROFILES, "quiet", profile)
+    noisy._device.cache_clear()
+    monkeypatch.setitem(noisy.PROFILES, "quiet", profile)
     target = SimTarget("quiet")
     arm = baseline(target)
     target.clock = VirtualClock()
     got = job(target, arm, arm)
-    device._device.cache_clear()
+    noisy._device.cache_clear()
     assert isinstance(got, MeasureFailed)
     assert got.arm is None
     assert target.clock() == lasts_s
@@ -312,7 +313,7 @@ def test_work_takes_virtual_time() -> None:
     target.check(ATTENTION, arm, [3, 4])
     assert clock.spent() == 2 * durations.CHECK_S
     job(target, arm, arm)
-    assert clock.spent() == durations.START_S + 80 * durations.LAUNCH_S
+    assert clock.spent() == noisy.START_S + 80 * noisy.LAUNCH_S
     target.build(ATTENTION, "kernel")
     assert clock.spent() == durations.REFUSED_S
     for seed in (5, 6):

@@ -127,6 +127,13 @@ def check_memory(program: Program, limits: Limits) -> None:
         raise IllegalError(code, Span(0, 0, at.line, at.column), message)
 
 
+def taken_bytes(program: Program) -> dict[str, int]:
+    """Return the bytes of a slice that each tensor takes; of one tiled by a loop, its tiles."""
+    walk = _Walk()
+    walk.run(program.body)
+    return {name: life.n_bytes for name, life in walk.lives.items() if life.tensor.placement}
+
+
 def _live_bytes(walk: _Walk, memory: Memory) -> list[int]:
     """Return the bytes that are live at each statement."""
     change = [0] * (len(walk.positions) + 1)

@@ -1,4 +1,4 @@
-/* The runner: compiles (`compile`) and runs (`job`) hostile code for its parent, confined. */
+/* The runner: programs that read hostile code (`run`), and hostile code itself (`job`), confined. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,24 +13,26 @@ enum { STACK = 8 << 20 };
 
 static unsigned long number(const char *text) { return strtoul(text, NULL, 10); }
 
-/* compile PARENT CPU_S SPACE FILE PROCESSES READ... -- WRITE... -- COMMAND... */
-static int run_compiler(int argc, char **argv)
+/* run PARENT CPU_S SPACE FILE PROCESSES LIST... -- READ... -- WRITE... -- COMMAND...
+ * One process: no other may be started, and nothing be sent to another. */
+static int run_program(int argc, char **argv)
 {
-    char **read_only = argv + 5, **writable = NULL, **command = NULL;
-    for (int i = 5; i < argc && !command; i++) {
+    char **parts[4] = {argv + 5};
+    int n = 1;
+    for (int i = 5; i < argc && n < 4; i++) {
         if (strcmp(argv[i], "--"))
             continue;
         argv[i] = NULL;
-        if (writable)
-            command = argv + i + 1;
-        else
-            writable = argv + i + 1;
+        parts[n++] = argv + i + 1;
     }
-    if (!command || !*command)
+    if (n < 4 || !*parts[3])
         return 2;
+    char **command = parts[3];
+    int alone = number(argv[4]) == 1;
     confine_process((long)number(argv[0]), STACK, number(argv[1]), number(argv[2]), number(argv[3]),
-                    number(argv[4]));
-    if (confine_files((const char *const *)read_only, (const char *const *)writable))
+                    alone ? 0 : number(argv[4]));
+    struct paths paths = {(void *)parts[0], (void *)parts[1], (void *)parts[2]};
+    if (confine_files(&paths) || (alone && confine_alone()))
         return REFUSED;
     execv(command[0], command);
     perror(command[0]);
@@ -50,8 +52,8 @@ static int probe(void)
 
 int main(int argc, char **argv)
 {
-    if (argc > 6 && !strcmp(argv[1], "compile"))
-        return run_compiler(argc - 2, argv + 2);
+    if (argc > 6 && !strcmp(argv[1], "run"))
+        return run_program(argc - 2, argv + 2);
     if (argc > 7 && !strcmp(argv[1], "job"))
         return run_job(argc - 2, argv + 2);
     if (argc == 2 && !strcmp(argv[1], "probe"))

@@ -1,7 +1,7 @@
-"""Device jobs of the simulated NPU: the truth under noise, in virtual time."""
+"""Device jobs of a simulated device: times that are known, under the noise of a real one."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, isinf
@@ -10,13 +10,14 @@ from typing import Final, Literal
 import numpy as np
 
 from sim.noise import QUIET, REAL, Floats, Job, NoisyDevice, NoReadings, Rng
-from targets.protocol import Clock, Measured, MeasureFailed, Run
-from targets.sim.artifact import CLOCK_HZ
-from targets.sim.check import check
-from targets.sim.durations import LAUNCH_S, START_S
+from targets.protocol import Clock, FixtureResult, Measured, MeasureFailed, Run
 
 Noise = Literal["real", "quiet"]
 PROFILES: Final = {"real": REAL, "quiet": QUIET}
+START_S: Final = 11.0
+"""From the submission of a job to its first launch, upload included: a rerun took 11 s."""
+LAUNCH_S: Final = 9.0 / 39
+"""One launch with what the host does around it: 39 took 9 s."""
 PROBE_S: Final = 1e-4
 """Of the condition probe on an average day."""
 PROBE_SD: Final = 0.01
@@ -31,12 +32,16 @@ class Order:
     arms: Sequence[bytes]
     launch_s: Sequence[float]
     """True seconds per launch, by arm."""
+    clock_hz: float
+    """Of the device: what the noise adds is in its cycles."""
     schedule: Sequence[int]
     group: int
     launches: int
     checked: Sequence[bool]
     seed: int
     limit_s: float
+    check: Callable[[str, bytes, Sequence[int]], tuple[FixtureResult, ...]]
+    """Of the target; asked for arms that are checked."""
 
     @property
     def lasts_s(self) -> float:
@@ -78,14 +83,14 @@ def measure(order: Order, noise: Noise, clock: Clock) -> Measured | MeasureFaile
 def _runs(order: Order, cycles: Floats, probes_s: Sequence[float]) -> tuple[Run, ...]:
     """Pair the launches of each run with the probe before its group."""
     return tuple(
-        Run(arm, tuple((row / CLOCK_HZ).tolist()), probes_s[i - i % order.group])
+        Run(arm, tuple((row / order.clock_hz).tolist()), probes_s[i - i % order.group])
         for i, (arm, row) in enumerate(zip(order.schedule, cycles, strict=True))
     )
 
 
 def _job(order: Order, starts_s: Sequence[float]) -> Job:
     """Word the job for the noise: while a job starts, the device is idle."""
-    true_cycles = [s * CLOCK_HZ for s in order.launch_s]
+    true_cycles = [s * order.clock_hz for s in order.launch_s]
     return Job(order.kernel, true_cycles, order.schedule, order.launches, starts_s, idle_s=START_S)
 
 
@@ -95,7 +100,7 @@ def _margins(order: Order) -> tuple[float | None, ...] | MeasureFailed:
         if not order.checked[arm]:
             margins.append(None)
             continue
-        (result,) = check(order.kernel, artifact, [order.seed])
+        (result,) = order.check(order.kernel, artifact, [order.seed])
         if not result.passed:
             return MeasureFailed(arm, result.detail)
         margins.append(result.margin)

@@ -6,6 +6,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -94,7 +95,15 @@ static int allow_path(int ruleset, const char *path, uint64_t access)
     return bad;
 }
 
-int confine_files(const char *const *read_only, const char *const *writable)
+static int allow_paths(int ruleset, const char *const *paths, uint64_t access)
+{
+    int bad = 0;
+    for (; *paths; paths++)
+        bad |= allow_path(ruleset, *paths, access);
+    return bad;
+}
+
+int confine_files(const struct paths *paths)
 {
     int abi = landlock_abi();
     if (!abi)
@@ -103,11 +112,9 @@ int confine_files(const char *const *read_only, const char *const *writable)
     int fd = (int)syscall(CREATE_RULESET, &rules, sizeof rules, 0);
     if (fd < 0)
         return -1;
-    int bad = 0;
-    for (; *read_only; read_only++)
-        bad |= allow_path(fd, *read_only, EXECUTE | READ_FILE | READ_DIR);
-    for (; *writable; writable++)
-        bad |= allow_path(fd, *writable, rules.files);
+    int bad = allow_paths(fd, paths->listed, READ_DIR);
+    bad |= allow_paths(fd, paths->readable, EXECUTE | READ_FILE | READ_DIR);
+    bad |= allow_paths(fd, paths->writable, rules.files);
     if (!bad)
         bad = (int)syscall(RESTRICT_SELF, fd, 0);
     close(fd);
@@ -116,6 +123,7 @@ int confine_files(const char *const *read_only, const char *const *writable)
 
 /* ---- seccomp --------------------------------------------------------------------------- */
 
+enum { PIDFD_SEND_SIGNAL = 424, IO_URING_SETUP = 425, PIDFD_OPEN = 434, CLONE3 = 435 };
 enum { MAX_FILTER = 96, CHANGES = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND };
 
 struct program { struct sock_filter lines[MAX_FILTER]; unsigned short n; };
@@ -168,9 +176,25 @@ static void allow_open_to_read(struct program *p)
     answer(p, SECCOMP_RET_ALLOW);
 }
 
-static int install(struct program *p)
+static void refuse(struct program *p, int call, int error)
 {
-    answer(p, SECCOMP_RET_TRAP);
+    add(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (uint32_t)call);
+    answer(p, SECCOMP_RET_ERRNO | (uint32_t)error);
+}
+
+/* Refuses `call` unless the low word of its first argument has a bit of, or is, `value`. */
+static void refuse_unless(struct program *p, int call, uint16_t test, uint32_t value)
+{
+    add(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, (uint32_t)call);
+    load(p, offsetof(struct seccomp_data, args[0]));
+    add(p, BPF_JMP | test | BPF_K, 1, 0, value);
+    answer(p, SECCOMP_RET_ERRNO | EPERM);
+    answer(p, SECCOMP_RET_ALLOW);
+}
+
+static int install(struct program *p, uint32_t otherwise)
+{
+    answer(p, otherwise);
     struct sock_fprog filter = {p->n, p->lines};
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
 }
@@ -188,7 +212,7 @@ int confine_loading(int fd)
         allow(&p, calls[i]);
     allow_write_to(&p, fd);
     allow_open_to_read(&p);
-    return install(&p);
+    return install(&p, SECCOMP_RET_TRAP);
 }
 
 int confine_running(int fd)
@@ -199,5 +223,33 @@ int confine_running(int fd)
     allow(&p, SYS_rt_sigreturn);
     allow(&p, SYS_exit_group);
     allow_write_to(&p, fd);
-    return install(&p);
+    return install(&p, SECCOMP_RET_TRAP);
+}
+
+int confine_alone(void)
+{
+    static const int calls[] = {
+#if defined(__x86_64__)
+        SYS_fork, SYS_vfork,
+#endif
+        SYS_socket, SYS_socketpair, SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo,
+        SYS_rt_tgsigqueueinfo, SYS_ptrace,
+        SYS_process_vm_readv, SYS_process_vm_writev, SYS_unshare, SYS_setns, SYS_mount, SYS_bpf,
+        SYS_perf_event_open, SYS_userfaultfd, SYS_keyctl, SYS_add_key, SYS_request_key,
+    };
+    struct program p;
+    begin(&p);
+#if defined(__x86_64__)
+    add(&p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, 0x40000000); /* the x32 names of the same calls */
+    answer(&p, SECCOMP_RET_ERRNO | EPERM);
+#endif
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        refuse(&p, calls[i], EPERM);
+    refuse(&p, IO_URING_SETUP, EPERM);
+    refuse(&p, PIDFD_SEND_SIGNAL, EPERM);
+    refuse(&p, PIDFD_OPEN, EPERM);
+    refuse(&p, CLONE3, ENOSYS); /* its flags cannot be seen here; libraries then call clone */
+    refuse_unless(&p, SYS_clone, BPF_JSET, CLONE_THREAD);
+    refuse_unless(&p, SYS_tgkill, BPF_JEQ, (uint32_t)getpid());
+    return install(&p, SECCOMP_RET_ALLOW);
 }

@@ -1,10 +1,8 @@
 """A change of a source as edits: lines to find, and what to put there instead."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-
-from sim.npu.printing import normalize
 
 
 @dataclass(frozen=True)
@@ -15,10 +13,13 @@ class Edit:
     replace: str
 
 
-def edits(before: str, after: str) -> tuple[Edit, ...]:
+def edits(before: str, after: str, normalize: Callable[[str], str]) -> tuple[Edit, ...]:
     """Return edits that turn one source into another, to be made in order.
 
-    Lines that differ in spacing or comments alone stay as they are.
+    Args:
+        before: the source to find texts in.
+        after: what it becomes, line by line, up to what ``normalize`` removes.
+        normalize: makes lines that may stay as they are equal, and lines without code empty.
     """
     lines = before.splitlines()
     code = [i for i, line in enumerate(lines) if normalize(line)]

@@ -385,6 +385,7 @@ static void load_arms(int n, char **fds)
 int run_job(int argc, char **argv)
 {
     static const char *const nothing[] = {NULL};
+    static const struct paths no_paths = {nothing, nothing, nothing};
     plan.out_fd = atoi(argv[5]);
     int n_arms = argc - 6;
     if (n_arms > MAX_ARMS)
@@ -398,7 +399,7 @@ int run_job(int argc, char **argv)
     catch_faults();
     close(atoi(argv[3]));
     close(atoi(argv[4]));
-    if (confine_files(nothing, nothing) || confine_loading(plan.out_fd))
+    if (confine_files(&no_paths) || confine_loading(plan.out_fd))
         _exit(REFUSED);
     load_arms(n_arms, argv + 6);
     fix_plan();

@@ -1,0 +1,1 @@
+"""FuriosaAI's RNGD, through the vendor's own language, compiler and functional runtime."""

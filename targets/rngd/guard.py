@@ -1,0 +1,252 @@
+"""This target's own rules: what the vendor's evaluator would let pass, and answer too well."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from targets.rngd.diagnostics import Diagnostic
+from targets.rngd.dtypes import BITS
+from targets.rngd.ir.reading import Unreadable, read
+from targets.rngd.ir.syntax import (
+    Assertion,
+    Assign,
+    Axis,
+    Call,
+    Function,
+    Fused,
+    Loop,
+    Statement,
+    Type,
+    Write,
+)
+from targets.rngd.task import Task
+
+MAX_UNROLL: Final = 8
+MAX_VECTOR_OPERATIONS: Final = 16
+"""In one fused operation. The evaluator charges none of them; the engine has so many units."""
+MAX_AXIS: Final = 1 << 28
+"""Elements; the compiler panics on far larger ones."""
+ALLOWED: Final = frozenset({
+    "arange", "bridge", "concat", "copy", "full", "fuse", "gather", "load", "mask", "pad",
+    "reshape", "scatter", "scratchpad", "slice", "store", "transmute", "vector", "via_dram",
+})  # fmt: skip
+"""Operations that are no arithmetic."""
+REFUSED: Final[Mapping[str, str]] = {
+    "@compiler_config": "a compiler configuration would change what cycles mean",
+    "@auto_config": "a compiler configuration would change what cycles mean",
+    "autoexpr": "a compiler configuration would change what cycles mean",
+    "imp_cmd": "imperative blocks cost nothing here, and much on the chip",
+    "sym_expr": "imperative blocks cost nothing here, and much on the chip",
+    "reduce_max_i32": "imperative blocks cost nothing here, and much on the chip",
+    "extern": "a kernel must be whole",
+    "visa_call": "a kernel is written in the language, not below it",
+    "dump": "a kernel prints nothing",
+    "dram": "layouts of parameters are the task's",
+    "all_reduce": "there is one chip",
+    "all_gather": "there is one chip",
+    "all_to_all": "there is one chip",
+    "reduce_scatter": "there is one chip",
+    "def": "a kernel is one function: helpers are plain functions or tensor operations",
+}
+"""Constructs by name, with the reason."""
+_SIZE: Final = re.compile(r"([A-Za-z]\w*) == (\d+)")
+_READ_ITEMS: Final = frozenset(
+    {"typecast_to", "table_lookup", "broadcast_to", "pad", "slide", "subtraction"}
+)
+_HINTS: Final = ("operator = ", "heuristic_hint = ", "population_mode = ")
+_SETTINGS: Final = frozenset(
+    {"unroll", "auto_pipeline_top_n_candidates", "auto_pipeline_max_group_size"}
+)
+
+
+def judge(task: Task, text: str) -> Function | Diagnostic:
+    """Return the kernel that a text defines, or the first rule that it breaks.
+
+    Args:
+        task: what the kernel must look like from outside.
+        text: of the compiler's form; anything.
+    """
+    try:
+        function = read(text)
+    except Unreadable as e:
+        return _unreadable(e)
+    return next(_faults(task, function), None) or function
+
+
+def longest_chain(function: Function) -> int:
+    """Return the most vector operations that one fused operation of a kernel has."""
+    fused = [s.operation for s in function.statements() if isinstance(s, Assign)]
+    return max((f.n_vector_operations for f in fused if isinstance(f, Fused)), default=0)
+
+
+def axis_sizes(function: Function) -> dict[str, int]:
+    """Return the elements of every axis of a kernel that passed `judge`."""
+    sizes = dict(_bindings(function))
+    for statement in function.statements():
+        if isinstance(statement, Axis):
+            sizes[statement.name] = _number(statement.size, sizes)
+    return sizes
+
+
+def _number(size: int | str, sizes: Mapping[str, int]) -> int:
+    return size if isinstance(size, int) else sizes[size]
+
+
+def _fault(rule: str, message: str, snippet: object = "", *, certain: bool = False) -> Diagnostic:
+    return Diagnostic("rules", rule, message, snippet=str(snippet), certain=certain)
+
+
+def _unreadable(found: Unreadable) -> Diagnostic:
+    for word, reason in REFUSED.items():
+        if re.search(rf"(?<!\w){re.escape(word)}\b", found.line):
+            return _fault("construct", f"'{word}': {reason}", found.line)
+    message = f"'{found.what}' is nothing that a candidate may use"
+    return _fault("construct", message, found.line)
+
+
+def _faults(task: Task, function: Function) -> Iterator[Diagnostic]:
+    yield from _outside(task, function)
+    yield from _axes(function)
+    for statement in function.statements():
+        yield from _statement(statement)
+    yield from _types(function)
+    yield from _writes(task, function)
+
+
+def _bindings(function: Function) -> list[tuple[str, int]]:
+    """Return the sizes that a kernel is made for: the compiler takes them from assertions."""
+    asserted = (s for s in function.statements() if isinstance(s, Assertion))
+    found = [_SIZE.fullmatch(assertion.text) for assertion in asserted]
+    return [(match[1], int(match[2])) for match in found if match]
+
+
+def _outside(task: Task, function: Function) -> Iterator[Diagnostic]:
+    if function.name != task.name:
+        yield _fault("signature", f"the kernel is named {function.name!r}, not {task.name!r}")
+    yield from _bound(task, function)
+    wanted_inputs = [f"{p.name}: {Type(p.axes, p.dtype)}" for p in task.parameters]
+    yield from _differ("parameters", wanted_inputs, [str(p) for p in function.parameters])
+    wanted_results = [str(Type(r.axes, r.dtype)) for r in task.results]
+    yield from _differ("results", wanted_results, [str(r) for r in function.results])
+
+
+def _bound(task: Task, function: Function) -> Iterator[Diagnostic]:
+    bound = _bindings(function)
+    told = dict(function.bindings) or task.bindings  # older tracers leave them out
+    if len(bound) != len(dict(bound)) or not dict(bound) == dict(told) == dict(task.bindings):
+        wanted = ", ".join(f"{name}={size}" for name, size in sorted(task.bindings.items()))
+        yield _fault("bindings", f"the bindings are not the task's; they are {wanted}")
+    for statement in function.statements():
+        if isinstance(statement, Assertion) and not _SIZE.fullmatch(statement.text):
+            yield _fault("bindings", "it asserts what is not so, or not known", statement)
+
+
+def _differ(what: str, wanted: list[str], found: list[str]) -> Iterator[Diagnostic]:
+    if wanted != found:
+        yield _fault("signature", f"its {what} are not the task's; they are {'; '.join(wanted)}")
+
+
+def _axes(function: Function) -> Iterator[Diagnostic]:
+    sizes = dict(_bindings(function))
+    for statement in function.statements():
+        if not isinstance(statement, Axis):
+            continue
+        name, size = statement.name, statement.size
+        if name in sizes:
+            yield _fault("axis", f"the axis {name!r} is there twice", statement)
+        if isinstance(size, str) and size not in sizes:
+            yield _fault("axis", f"the axis {name!r} has no size that is known", statement)
+            return
+        sizes[name] = _number(size, sizes)
+        if not 0 < sizes[name] <= MAX_AXIS:
+            message = f"an axis has 1 to {MAX_AXIS} elements; {name!r} has {sizes[name]}"
+            yield _fault("axis", message, statement)
+
+
+def _statement(statement: Statement) -> Iterator[Diagnostic]:
+    if isinstance(statement, Loop):
+        yield from _loop(statement)
+    elif isinstance(statement, Assign):
+        yield from _hints(statement)
+        if isinstance(statement.operation, Call):
+            yield from _call(statement.operation)
+        elif isinstance(statement.operation, Fused):
+            yield from _fused(statement.operation, str(statement.outputs[0]))
+
+
+def _call(call: Call) -> Iterator[Diagnostic]:
+    if call.name in REFUSED:
+        yield _fault("construct", f"'{call.name}': {REFUSED[call.name]}", call)
+    elif call.name not in ALLOWED:
+        message = f"'{call.name}' is no operation of one chip's kernels"
+        yield _fault("construct", f"{message}; {REFUSED['def']}", call)
+
+
+def _hints(statement: Assign) -> Iterator[Diagnostic]:
+    for hint in re.split(r", (?=\w+ = )", statement.hints) if statement.hints else ():
+        if not hint.startswith(_HINTS):
+            yield _fault("construct", f"{hint!r} is no hint that a candidate may give", hint)
+
+
+def _fused(fused: Fused, name: str) -> Iterator[Diagnostic]:
+    if fused.n_contractions > 1:
+        yield _fault("contraction", "one fused operation contracts once", name)
+    if (n := fused.n_vector_operations) > MAX_VECTOR_OPERATIONS:
+        most = f"one fused operation has at most {MAX_VECTOR_OPERATIONS} vector operations"
+        yield _fault("chain", f"{most}; this one has {n}", name)
+    for item in (item for operand in fused.reads for item in operand.items):
+        if item.keyword not in _READ_ITEMS:
+            yield _fault("construct", f"'{item}' is nothing that a read may do", name)
+
+
+def _loop(loop: Loop) -> Iterator[Diagnostic]:
+    head = str(loop).split("\n", 1)[0]
+    for item in loop.settings:
+        if item.keyword not in _SETTINGS:
+            yield _fault("loop", f"'{item.keyword}' is no setting that a candidate may give", head)
+        elif not item.text.isdecimal():
+            yield _fault("loop", f"'{item.keyword}' is a number", head)
+        elif item.keyword == "unroll" and not 1 <= int(item.text) <= MAX_UNROLL:
+            yield _fault("loop", f"a loop is unrolled at most {MAX_UNROLL} times", head)
+    if not isinstance(loop.limit, int) or loop.limit < 1:
+        yield _fault("loop", "a loop runs a known number of times", head)
+
+
+def _types(function: Function) -> Iterator[Diagnostic]:
+    sizes = axis_sizes(function)
+    for name, kind in types(function).items():
+        if kind.dtype not in BITS:
+            yield _fault("dtype", f"{kind.dtype} is no format that the chip computes with", name)
+        for axis in kind.axes:
+            if axis not in sizes:
+                yield _fault("axis", f"the axis {axis!r} of {name!r} is not declared", kind)
+
+
+def types(function: Function) -> dict[str, Type]:
+    """Return every tensor's type by its name."""
+    found = {parameter.name: parameter.type for parameter in function.parameters}
+    for statement in function.statements():
+        if isinstance(statement, Assign):
+            found |= {output.name: output.type for output in statement.outputs}
+        elif isinstance(statement, Loop):
+            found |= {result.name: result.type for result in statement.results}
+            carried = zip(statement.carried, statement.results, strict=False)
+            found |= {item.keyword: result.type for item, result in carried}
+    return found
+
+
+def _writes(task: Task, function: Function) -> Iterator[Diagnostic]:
+    """A parameter that is no result may not be written, by whatever name it goes in a loop."""
+    fixed = {parameter.name for parameter in task.parameters if not parameter.mutable}
+    alias: dict[str, str] = {}
+    for statement in function.statements():
+        target = ""
+        if isinstance(statement, Loop):
+            alias |= {item.keyword: alias.get(item.text, item.text) for item in statement.carried}
+        elif isinstance(statement, Write):
+            target = statement.target
+        elif isinstance(statement, Assign) and isinstance(statement.operation, Call):
+            items = statement.operation.items
+            target = next((item.text for item in items if item.keyword == "dst"), "")
+        if alias.get(target, target) in fixed:
+            yield _fault("mutation", f"{target!r} may not be written", statement)

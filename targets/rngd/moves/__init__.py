@@ -1,0 +1,1 @@
+"""Moves that need no model: whole kernels put together from choices, and changes of one choice."""
