@@ -1,6 +1,7 @@
 """The first event of a run: what it starts from, with the target's own sources stored."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from actors.screening import sha256
 from decisions.policy import IN_FORCE
@@ -12,6 +13,7 @@ from events.vocabulary import (
     KernelSources,
     MicrobenchmarkSources,
     PointSource,
+    Price,
     RunStarted,
 )
 from knowledge.passages import passages
@@ -26,16 +28,18 @@ def first_event(
     secret_seed: str,
     versions: Mapping[str, str],
     documents: Sequence[Document] = (),
+    prices: Mapping[str, Price] = MappingProxyType({}),
 ) -> RunStarted:
     """Store the target's sources and documents, and word the first event.
 
     Args:
         campaign: what to run.
         target: what to run it on.
-        blobs: where its texts go.
-        secret_seed: of coins and held-out fixtures.
-        versions: of what the run is made with.
+        blobs: of the run.
+        secret_seed: 64 hex digits.
+        versions: of the programs.
         documents: to read after the target's own.
+        prices: of the campaign's models that call somebody.
 
     Raises:
         TargetError: the target cannot be used here, or knows no such kernel.
@@ -47,6 +51,7 @@ def first_event(
         rules=dict(IN_FORCE),
         toolchain=target.fingerprint(),
         sources={kernel: _sources(kernel, target, blobs) for kernel in campaign.kernels},
+        prices=dict(prices),
         shares_host=target.shares_host,
         cards={kernel: _card(kernel, target) for kernel in campaign.kernels},
         documents=_documents(target, documents, blobs),

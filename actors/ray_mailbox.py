@@ -19,7 +19,7 @@ from actors.crew import crew
 from actors.mailboxes import MAX_REASON, Delivery, lost
 from actors.messages import Actor, Answer, Command
 from decisions.address import address
-from events.campaign import ROLES
+from events.campaign import ROLES, Campaign
 from targets.registry import load_target
 
 _log = structlog.get_logger()
@@ -32,7 +32,7 @@ PREFIX = "kernelwright-ray-"
 
 
 class Shell:
-    """What Ray runs: a plain actor, made where it lives."""
+    """What Ray runs: a plain actor, made where it lives; several threads may handle commands."""
 
     def __init__(self, make: Callable[[], Actor]) -> None:
         self._actor = make()
@@ -50,6 +50,11 @@ class Maker(Protocol):
         """Where its actor takes commands."""
         ...
 
+    @property
+    def at_once(self) -> int:
+        """Commands that its actor handles at a time."""
+        ...
+
     def __call__(self) -> Actor:
         """Make the actor."""
         ...
@@ -64,25 +69,61 @@ class CrewMaker:
     preset: str
     lease_file: Path
     environ: Mapping[str, str] = field(repr=False)
+    at_once: int
 
     def __call__(self) -> Actor:
         """Load the target and make the actor."""
-        if self.address != "device" and hasattr(os, "SCHED_IDLE"):
-            # Work beside a measurement must never take its core; what it starts inherits this.
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        if self.address == "device":
+            return self._make()
+        _stand_back()
+        return _Standby(self._make())
+
+    def _make(self) -> Actor:
         target = load_target(self.target, self.preset)
         return crew(target, self.lease_file, self.environ, time.monotonic)[self.address]
 
 
+class _Standby:
+    """An actor whose work, in whatever thread, never takes a core from a measurement."""
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+
+    def handle(self, command: Command) -> Answer:
+        """Pass one message on."""
+        _stand_back()
+        return self._actor.handle(command)
+
+
+def _stand_back() -> None:
+    """Let this thread, and what it starts, run when nothing else wants the core."""
+    if hasattr(os, "SCHED_IDLE"):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
 def crew_makers(
-    target: str, preset: str, workers: int, lease_file: Path, environ: Mapping[str, str]
+    campaign: Campaign, lease_file: Path, environ: Mapping[str, str]
 ) -> tuple[CrewMaker, ...]:
     """One maker per actor of a run; only roles get ``environ``, which holds their keys."""
-    names = (*LOCAL, *("screening" for _ in range(workers)))
+    names = (*LOCAL, *("screening" for _ in range(campaign.screening.workers)))
     return tuple(
-        CrewMaker(name, target, preset, lease_file, environ if name in ROLES else {})
+        CrewMaker(
+            name,
+            campaign.target,
+            campaign.preset,
+            lease_file,
+            environ if name in ROLES else {},
+            _at_once(campaign, name),
+        )
         for name in names
     )
+
+
+def _at_once(campaign: Campaign, name: str) -> int:
+    """As many as a role's models may have, and one that asks none of them."""
+    names = campaign.roles.of(name) if name in ROLES else ()
+    called = (model for n in names if not (model := campaign.models[n]).is_free)
+    return 1 + sum(model.at_once for model in called)
 
 
 class RayMailbox:
@@ -98,10 +139,8 @@ class RayMailbox:
     @classmethod
     def start(
         cls,
-        target: str,
-        preset: str,
+        campaign: Campaign,
         *,
-        workers: int,
         lease_file: Path,
         environ: Mapping[str, str],
         address: str | None,
@@ -112,8 +151,8 @@ class RayMailbox:
             ConnectionError: the actors do not start there: too few free processors, most likely.
         """
         try:
-            connect(workers, address)
-            mailbox = cls(crew_makers(target, preset, workers, lease_file, environ))
+            connect(campaign.screening.workers, address)
+            mailbox = cls(crew_makers(campaign, lease_file, environ))
             mailbox.wait_for_actors(START_S)
         except BaseException:  # Ctrl-C too, in the seconds that Ray takes
             _stop()
@@ -198,6 +237,8 @@ def _sweep() -> None:
 
 def _start(maker: Maker) -> Any:
     options: dict[str, Any] = {"max_restarts": 0, "max_task_retries": 0, "num_cpus": 1}
+    if maker.at_once > 1:
+        options["max_concurrency"] = maker.at_once
     if maker.address in LOCAL:
         here = ray.get_runtime_context().get_node_id()
         options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(here, soft=False)

@@ -3,18 +3,21 @@
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import assert_never
 
 from actors.messages import Answer, Command
 from actors.providers.catalogue import CatalogueProvider
 from actors.providers.command import CommandProvider
 from actors.providers.litellm_provider import LiteLLMProvider
-from actors.providers.port import Completion, Provider, ProviderError
+from actors.providers.manual import ManualProvider
+from actors.providers.port import Completion, Provider, ProviderError, Question
+from actors.providers.recorded import RecordedProvider
 from actors.screening import sha256
 from decisions.brief import Brief
 from decisions.evidence import no_edits
 from decisions.replies import AnalysisText, Parsed, PlanTexts, SourceText, SummaryText, parse
-from decisions.turns import PROMPT_TOKENS
+from decisions.settling import PROMPT_TOKENS, settled
 from events.campaign import Model, RoleName
 from events.vocabulary import (
     Complaint,
@@ -80,11 +83,11 @@ class RoleActor:
         try:
             prompt = self._prompt(turn)
             provider = self._providers(turn.brief.model)
-            completion = provider.complete(prompt.text, _ask(turn))
+            completion = provider.complete(Question(prompt.text, _ask(turn), turn.request))
         except TargetError as e:
-            return _failed(turn, str(e), Spend())
+            return _failed(turn, ProviderError(str(e)))
         except ProviderError as e:
-            return _failed(turn, e.reason, _spent_in_vain(turn, e))
+            return _failed(turn, e)
         wall_s = self._clock() - started_s
         return self._replied(turn, prompt, provider.name, completion, wall_s)
 
@@ -118,7 +121,8 @@ class RoleActor:
             provider=provider,
             template=prompt.template_sha,
             dropped=prompt.dropped,
-            spent=_spent(completion),
+            usage=completion.usage,
+            spent=_spent(turn, completion),
             wall_s=wall_s,
         )
         return Answer(event, (prompt.text.encode(), reply, prompt.template.encode(), *blobs))
@@ -178,6 +182,10 @@ def providers_for(target: Target, environ: Mapping[str, str]) -> Callable[[Model
                 return CommandProvider(model.command, model.timeout_s)
             case "litellm":
                 return LiteLLMProvider(model, _key(model, environ))
+            case "manual":
+                return ManualProvider(Path(model.folder or ""), model.timeout_s)
+            case "recorded":
+                return RecordedProvider(Path(model.run or ""))
             case _:
                 assert_never(model.provider)
 
@@ -228,20 +236,12 @@ def _ask(turn: _Turn) -> Ask:
     )
 
 
-def _failed(turn: _Turn, reason: str, spent: Spend) -> Answer:
-    return Answer(TurnFailed(turn=turn.request.turn, reason=reason, spent=spent))
-
-
-def _spent(completion: Completion) -> Spend:
-    return Spend(
-        model_calls=completion.n_calls,
-        tokens=completion.tokens_in + completion.tokens_out,
-        cost_usd=completion.cost_usd,
+def _failed(turn: _Turn, error: ProviderError) -> Answer:
+    failed = TurnFailed(
+        turn=turn.request.turn, reason=error.reason, usage=error.usage, spent=_spent(turn, error)
     )
+    return Answer(failed)
 
 
-def _spent_in_vain(turn: _Turn, error: ProviderError) -> Spend:
-    """A call left behind may have been paid for: it costs what was reserved for it."""
-    if not error.abandoned:
-        return Spend(model_calls=error.n_calls)
-    return turn.request.reserved.model_copy(update={"model_calls": error.n_calls})
+def _spent(turn: _Turn, ended: Completion | ProviderError) -> Spend:
+    return settled(turn.request.reserved, ended.usage, turn.brief.price, ended.n_calls)

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
+from decisions import models
 from decisions.room import designs_left
 from events.campaign import Model
 from events.projections.state import State
-from events.vocabulary import CandidateId, DesignPlan, FactState, Sha, TurnAssigned
+from events.vocabulary import CandidateId, DesignPlan, FactState, Price, Sha, TurnAssigned
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Brief:
     tried: tuple[str, ...]
     """Catalogue moves already proposed."""
     model: Model
+    price: Price
     seed: int
     n_designs: int = 0
     """Architect: designs that there is room for."""
@@ -98,7 +100,8 @@ def brief(state: State, turn: TurnAssigned) -> Brief:
         hints=tuple((f"h{n}", text) for n, text in state.desk.of(turn.kernel).hints.items()),
         lessons=_lessons(state, turn.kernel),
         tried=_tried(state, turn),
-        model=start.campaign.models.of(turn.role),
+        model=start.campaign.models[turn.model],
+        price=models.price(state, turn.model),
         seed=start.campaign.seed,
         n_designs=1 + designs_left(state, turn.kernel),
         design=thread.design if thread else None,

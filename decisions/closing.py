@@ -106,9 +106,9 @@ def finish(state: State) -> Due | None:
 
 def _is_renewing(state: State) -> bool:
     """Whether a version that the final pairs need is still to be built by a new toolchain."""
-    owed = (n for b in state.tree.branches.values() for n in (b.baseline, b.incumbent) if n)
-    nodes = [state.tree.nodes[candidate] for candidate in owed]
-    return any(n.status in OPEN for n in nodes) or bool(state.tree.renewing or state.tree.vetoes)
+    known = [b.baseline for b in state.tree.branches.values() if b.incumbent is not None]
+    is_open = any(state.tree.nodes[baseline or 0].status in OPEN for baseline in known)
+    return is_open or bool(state.tree.renewing or state.tree.vetoes)
 
 
 def _final_job(state: State, kernel: str) -> Due | None:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import NamedTuple, get_args
 
-from decisions import claims, fitting, replies, samples
+from decisions import claims, fitting, models, replies, samples
 from decisions.examination import contradictions, profile_head
 from decisions.orders import refusal
+from decisions.settling import NOTHING, settled
 from events.campaign import Model
 from events.projections.state import State
 from events.vocabulary import (
@@ -34,7 +35,6 @@ from events.vocabulary import (
     RoleReplied,
     ScreeningRequested,
     Sha,
-    Spend,
     TurnAssigned,
     TurnFailed,
 )
@@ -78,8 +78,8 @@ def _replies(evidence: Evidence) -> Iterator[str]:
             yield from _reply(event, request, evidence)
         case EditsReapplied() as event, RebaseRequested() as request:
             yield from _rebased(event, request, evidence)
-        case TurnFailed() as event, TurnAssigned(role=role):
-            yield from _spent(event, evidence.state.begun.campaign.models.of(role))
+        case TurnFailed() as event, TurnAssigned() as request:
+            yield from _spent(event, request, evidence.state)
         case _:
             pass
 
@@ -91,20 +91,21 @@ def _reply(event: RoleReplied, request: TurnAssigned, evidence: Evidence) -> Ite
         yield "the reply does not say what it was read as"
     if left_out(evidence.text(event.prompt)) != event.dropped:
         yield "the prompt has left out something else"
-    model = evidence.state.begun.campaign.models.of(request.role)
+    model = evidence.state.begun.campaign.models[request.model]
     if event.provider != _provider(model):
-        yield f"{request.role} has the provider {_provider(model)}, not {event.provider}"
-    yield from _spent(event, model)
+        yield f"{request.model} has the provider {_provider(model)}, not {event.provider}"
+    yield from _spent(event, request, evidence.state)
 
 
-def _spent(event: RoleReplied | TurnFailed, model: Model) -> Iterator[str]:
-    if model.provider == "catalogue" and event.spent != Spend():
-        yield "the catalogue costs nothing"
-    has_called = model.provider == "catalogue" or event.spent.model_calls > 0
-    if isinstance(event, RoleReplied) and not has_called:
+def _spent(event: RoleReplied | TurnFailed, request: TurnAssigned, state: State) -> Iterator[str]:
+    n_calls, is_free = event.spent.model_calls, state.begun.campaign.models[request.model].is_free
+    price = models.price(state, request.model)
+    if event.spent != settled(request.reserved, event.usage, price, n_calls):
+        yield "it has not cost what its tokens take"
+    if is_free and (n_calls or event.usage != NOTHING):
+        yield "a provider that calls nobody costs nothing"
+    if isinstance(event, RoleReplied) and not is_free and not n_calls:
         yield "a model replied without a call"
-    if event.spent.device_s:
-        yield "a role spends no device time"
 
 
 def _provider(model: Model) -> str:
@@ -116,6 +117,10 @@ def _provider(model: Model) -> str:
             return f"litellm:{model.model}"
         case "command":
             return f"command:{PurePath(model.command[0]).name}"
+        case "manual":
+            return f"manual:{PurePath(model.folder or '').name}"
+        case "recorded":
+            return f"recorded:{PurePath(model.run or '').name}"
 
 
 def _rebased(event: EditsReapplied, request: RebaseRequested, evidence: Evidence) -> Iterator[str]:

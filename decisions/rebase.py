@@ -43,6 +43,7 @@ def propose(state: State) -> Due | None:
             move=draft.move,
             cites=draft.cites,
             author=node.author,
+            models=node.models,
             reply=node.reply,
             rebased_from=candidate,
         )

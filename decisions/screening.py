@@ -35,7 +35,8 @@ def request(state: State) -> Due | None:
 
 def is_owed(state: State, node: Node) -> bool:
     """Whether the final pairs need a candidate that waits to be screened under a new toolchain."""
-    return node.candidate in state.tree.renewing or node.form == "baseline"
+    is_known = state.tree.branches[node.kernel].incumbent is not None
+    return node.candidate in state.tree.renewing or (is_known and node.form == "baseline")
 
 
 def _request(state: State, node: Node) -> ScreeningRequested:

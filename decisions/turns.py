@@ -8,6 +8,7 @@ refuses with the diagnostics, as often as the campaign allows.
 
 from collections.abc import Mapping
 
+from decisions import models
 from decisions.designs import choose
 from decisions.device import weight
 from decisions.due import Due
@@ -27,7 +28,6 @@ from events.vocabulary import (
     Review,
     RoleReplied,
     Sha,
-    Spend,
     Summary,
     Task,
     TurnAssigned,
@@ -35,8 +35,6 @@ from events.vocabulary import (
     TurnFailed,
 )
 
-PROMPT_TOKENS = 24_000
-"""What a prompt may take, for the reservation; the settlement has the provider's own count."""
 MAX_FAILURES = 12
 """Threads in a row without a candidate after which a kernel is no longer asked about."""
 TASKS: Mapping[Task, RoleName] = {
@@ -52,7 +50,10 @@ THINKING = ("design", "analyse", "step")
 
 
 def proceed(state: State) -> Due | None:
-    """Take the next step of a thread whose last turn has a reply."""
+    """Take the next step of a thread whose last turn has a reply.
+
+    One whose models are all busy waits; a turn that they are busy with is on its way.
+    """
     for number in state.desk.replied:
         thread = state.desk.threads[number]
         because = (thread.reply_seq,)
@@ -112,7 +113,9 @@ def _hand_out(
         return _next(state, thread, "implement", because, plan=plan, why=choice.nth)
     if refusal := cannot_ask(state, "implement"):
         return _drop(thread, refusal, because)
-    turn = _turn(state, thread.kernel, "implement", state.desk.n_turns + 1, choice.nth)
+    turn = _turn(state, thread.kernel, "implement", None, choice.nth)
+    if turn is None:
+        return None
     update = {"architect": thread.turn.turn, "plan": plan}
     return Due(turn.model_copy(update=update), because)
 
@@ -138,10 +141,12 @@ def _next(
     plan: Sha | None = None,
     draft: Sha | None = None,
     why: str = "the thread goes on",
-) -> Due:
+) -> Due | None:
     if refusal := cannot_ask(state, task):
         return _drop(thread, refusal, because)
     turn = _turn(state, thread.kernel, task, thread.thread, why)
+    if turn is None:
+        return None
     parent = thread.turn.parent
     update = {"plan": plan or thread.turn.plan, "draft": draft, "parent": parent}
     return Due(turn.model_copy(update=update), because)
@@ -149,11 +154,15 @@ def _next(
 
 def _repair(
     state: State, thread: Thread, reply: RoleReplied, complaint: str, because: tuple[int, ...]
-) -> Due:
-    if refusal := cannot_ask(state, thread.turn.task):
+) -> Due | None:
+    model = thread.turn.model
+    if refusal := models.unaffordable(state, model):
         return _drop(thread, refusal, because)
+    if models.is_busy(state, model):
+        return None
     update = {
         "turn": state.desk.n_turns + 1,
+        "nth": _nth(state, thread.kernel, thread.turn.task),
         "attempt": thread.turn.attempt + 1,
         "complaint": complaint,
         "previous": reply.reply,
@@ -178,6 +187,7 @@ def _propose(state: State, thread: Thread, because: tuple[int, ...]) -> Due:
         move=draft.move,
         cites=draft.cites,
         author=thread.author,
+        models=thread.models,
         turn=thread.turn.turn,
         reply=thread.draft_reply if thread.form == "step" else None,
         repairs=thread.draft_turn.repairs if thread.draft_turn else None,
@@ -193,11 +203,9 @@ def repair(state: State) -> Due | None:
         turn, node = refused.turn, state.tree.nodes[candidate]
         if turn.attempt >= state.begun.campaign.search.repairs or refused.refused is None:
             continue
-        if is_full(state, node.kernel) or cannot_ask(state, "implement"):
+        if is_full(state, node.kernel) or not models.can_ask(state, turn.model):
             continue
-        again = _turn(
-            state, node.kernel, "implement", state.desk.n_turns + 1, f"c{candidate} was refused"
-        )
+        again = word(state, node.kernel, "implement", turn.model, f"c{candidate} was refused")
         update = {
             "repairs": candidate,
             "plan": turn.plan,
@@ -220,7 +228,9 @@ def assign(state: State) -> Due | None:
             continue
         if is_full(state, kernel) or _thinking(state, kernel):
             continue
-        turn = _turn(state, kernel, task, state.desk.n_turns + 1, _why(state, kernel, task))
+        turn = _turn(state, kernel, task, None, _why(state, kernel, task))
+        if turn is None:
+            continue
         return Due(turn, (_since(state.tree.incumbent(kernel)),))
     return None
 
@@ -256,36 +266,44 @@ def wanted(state: State, kernel: str) -> Task | None:
 
 
 def cannot_ask(state: State, task: Task) -> str | None:
-    """Why a budget forbids one more turn of ``task``, or None."""
-    budget, committed = state.spending.limits, state.spending.committed
-    cost = reservation(state, task)
-    for name in ("model_calls", "tokens", "cost_usd"):
-        limit, price = getattr(budget, name), getattr(cost, name)
-        if limit is not None and price > 0 and getattr(committed, name) + price > limit:
-            return f"budget: {name}"
-    return None
+    """Why budgets forbid one more turn of ``task`` to each of its role's models, or None."""
+    pool = state.begun.campaign.roles.of(TASKS[task])
+    reasons = [models.unaffordable(state, name) for name in pool]
+    return reasons[0] if all(reasons) else None
 
 
-def reservation(state: State, task: Task) -> Spend:
-    """The most that one turn can cost; the catalogue costs nothing."""
-    model = state.begun.campaign.models.of(TASKS[task])
-    if model.provider == "catalogue":
-        return Spend()
-    usd = PROMPT_TOKENS * model.usd_per_million_in + model.max_tokens * model.usd_per_million_out
-    return Spend(model_calls=1, tokens=PROMPT_TOKENS + model.max_tokens, cost_usd=usd / 1e6)
+def _turn(
+    state: State, kernel: str, task: Task, thread: int | None, reasons: str
+) -> TurnAssigned | None:
+    """Word a turn for a model that can be asked now, if there is one."""
+    drawn = models.draw(state, TASKS[task], state.desk.n_turns + 1)
+    if drawn is None:
+        return None
+    model, why = drawn
+    return word(state, kernel, task, model, f"{reasons}; {why}" if why else reasons, thread)
 
 
-def _turn(state: State, kernel: str, task: Task, thread: int, reasons: str) -> TurnAssigned:
+def word(
+    state: State, kernel: str, task: Task, model: str, reasons: str, thread: int | None = None
+) -> TurnAssigned:
+    """Word a turn; it begins a thread of its own unless it is one of another."""
+    number = state.desk.n_turns + 1
     return TurnAssigned(
-        turn=state.desk.n_turns + 1,
+        turn=number,
         kernel=kernel,
         role=TASKS[task],
         task=task,
+        nth=_nth(state, kernel, task),
+        model=model,
         parent=state.tree.incumbent(kernel).candidate,
-        thread=thread,
-        reserved=reservation(state, task),
+        thread=thread or number,
+        reserved=models.reserve(state, model),
         reasons=reasons,
     )
+
+
+def _nth(state: State, kernel: str, task: Task) -> int:
+    return state.desk.of(kernel).asked.get(task, 0) + 1
 
 
 def _thinking(state: State, kernel: str) -> bool:

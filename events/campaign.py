@@ -1,12 +1,16 @@
 """The configuration of a run: it is part of the run's first event, so it is part of the record."""
 
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 RoleName = Literal["architect", "implementer", "optimizer", "analyst", "reviewer"]
 ROLES: tuple[RoleName, ...] = get_args(RoleName)
-ProviderName = Literal["catalogue", "litellm", "command"]
+ProviderName = Literal["catalogue", "litellm", "command", "manual", "recorded"]
+ModelName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+DEFAULT: ModelName = "default"
+"""The model of a role that names none."""
 
 
 class Settings(BaseModel):
@@ -80,7 +84,7 @@ class Budget(Settings):
 
 
 class Model(Settings):
-    """Who answers for a role."""
+    """Someone who answers prompts, and how to ask."""
 
     provider: ProviderName = "catalogue"
     model: str | None = None
@@ -90,36 +94,56 @@ class Model(Settings):
     """Name of the environment variable that holds the key; the key itself is never recorded."""
     command: tuple[str, ...] = ()
     """Command line of an agent: prompt on stdin, reply on stdout."""
+    folder: str | None = None
+    """``manual``: where prompts are written and replies looked for."""
+    run: str | None = None
+    """``recorded``: the run folder whose replies are given again."""
     timeout_s: float = Field(default=300.0, gt=0)
     """One deadline over all attempts of one call."""
+    at_once: int = Field(default=4, ge=1)
+    """Turns that may wait for it at a time, over all roles."""
     max_tokens: int = Field(default=8192, ge=1)
     """Most tokens of one reply; with 24,000 for the prompt it is what a call reserves."""
-    usd_per_million_in: float = Field(default=0.0, ge=0)
-    usd_per_million_out: float = Field(default=0.0, ge=0)
+    usd_per_million_in: float | None = Field(default=None, ge=0)
+    usd_per_million_out: float | None = Field(default=None, ge=0)
 
     @model_validator(mode="after")
     def _complete(self) -> "Model":
-        if self.provider == "litellm" and not self.model:
-            raise ValueError("provider 'litellm' needs 'model'")
-        if self.provider == "command" and not self.command:
-            raise ValueError("provider 'command' needs 'command'")
+        key = NEEDS.get(self.provider)
+        if key is not None and not getattr(self, key):
+            raise ValueError(f"provider {self.provider!r} needs {key!r}")
+        if (self.usd_per_million_in is None) != (self.usd_per_million_out is None):
+            raise ValueError("give 'usd_per_million_in' and 'usd_per_million_out' both, or neither")
         return self
 
+    @property
+    def is_free(self) -> bool:
+        """Whether a turn calls nobody: nothing is reserved, and no limit holds it back."""
+        return self.provider in ("catalogue", "recorded")
 
-class Models(Settings):
-    """The model of each role; a role that is not named has the default."""
 
-    default: Model = Model()
-    architect: Model | None = None
-    implementer: Model | None = None
-    optimizer: Model | None = None
-    analyst: Model | None = None
-    reviewer: Model | None = None
+NEEDS: Mapping[ProviderName, str] = {
+    "litellm": "model",
+    "command": "command",
+    "manual": "folder",
+    "recorded": "run",
+}
+"""The key without which a provider cannot be asked."""
 
-    def of(self, role: RoleName) -> Model:
-        """The model that answers for ``role``."""
-        own: Model | None = getattr(self, role)
-        return own or self.default
+
+class Roles(Settings):
+    """Who answers for each role: names of models. Of several, one is drawn for each turn."""
+
+    architect: tuple[ModelName, ...] = (DEFAULT,)
+    implementer: tuple[ModelName, ...] = (DEFAULT,)
+    optimizer: tuple[ModelName, ...] = (DEFAULT,)
+    analyst: tuple[ModelName, ...] = (DEFAULT,)
+    reviewer: tuple[ModelName, ...] = (DEFAULT,)
+
+    def of(self, role: RoleName) -> tuple[ModelName, ...]:
+        """The models that answer for ``role``."""
+        names: tuple[ModelName, ...] = getattr(self, role)
+        return names
 
 
 class Campaign(Settings):
@@ -138,4 +162,32 @@ class Campaign(Settings):
     acceptance: Acceptance = Acceptance()
     knowledge: Knowledge = Knowledge()
     budget: Budget = Budget()
-    models: Models = Models()
+    models: dict[str, Model] = Field(default={}, validate_default=True)
+    """By a name of the campaign's own; there is always a `DEFAULT`, the catalogue if not given."""
+    roles: Roles = Roles()
+
+    @field_validator("models")
+    @classmethod
+    def _with_default(cls, models: dict[str, Model]) -> dict[str, Model]:
+        return {DEFAULT: Model(), **models}
+
+    @model_validator(mode="after")
+    def _every_model_has_a_role(self) -> "Campaign":
+        named = {name: role for role in ROLES for name in self.roles.of(role)}
+        for role in ROLES:
+            names = self.roles.of(role)
+            if not names or len(set(names)) < len(names):
+                raise ValueError(f"'roles.{role}' needs names of models, each once")
+        for name, role in named.items():
+            if name not in self.models:
+                there = ", ".join(self.models)
+                raise ValueError(f"'roles.{role}' names no model: {name!r}; there are: {there}")
+        for name in self.models:
+            if name not in named and name != DEFAULT:
+                raise ValueError(f"'models.{name}' answers for no role; name it under [roles]")
+        return self
+
+    def answering(self) -> dict[str, Model]:
+        """The models that answer for any role."""
+        named = dict.fromkeys(name for role in ROLES for name in self.roles.of(role))
+        return {name: self.models[name] for name in named}

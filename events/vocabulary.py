@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from events.campaign import Campaign, RoleName
+from events.campaign import Campaign, ModelName, RoleName
 
 Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256 of a blob's bytes, hex."""
@@ -78,8 +78,19 @@ class RunStarted(Value):
     """The target's own, by name, in the order in which they are run."""
     documents: tuple["DocumentText", ...] = ()
     """What there is to read of the target, in order."""
+    prices: dict[str, "Price"] = {}
+    """What the models take, by their names in the campaign; one that calls nobody has none."""
     shares_host: bool = False
     """The target's device is the machine itself: screening and measuring take turns."""
+
+
+class Price(Value):
+    """What a model takes, in US dollars, and who says so."""
+
+    usd_per_million_in: float = Field(ge=0)
+    usd_per_million_out: float = Field(ge=0)
+    source: str
+    """``campaign``, ``not given``, or ``litellm`` with its version."""
 
 
 class KernelSources(Value):
@@ -231,6 +242,13 @@ class Spend(Value):
     device_s: float = 0.0
 
 
+class Usage(Value):
+    """Tokens that calls took, as their provider counts them."""
+
+    tokens_in: int = Field(ge=0)
+    tokens_out: int = Field(ge=0)
+
+
 class TurnAssigned(Value):
     """Request: a role is asked for one reply."""
 
@@ -240,6 +258,10 @@ class TurnAssigned(Value):
     kernel: str
     role: RoleName
     task: Task
+    nth: int
+    """Of the turns of this kernel and task, from 1."""
+    model: ModelName
+    """Who is asked, by the name in the campaign."""
     parent: CandidateId
     """The best version when the turn was assigned."""
     thread: int
@@ -369,11 +391,14 @@ class RoleReplied(Value):
     reply: Sha
     outcome: Outcome
     provider: str
-    """``catalogue``, ``litellm:<model>`` or ``command:<program>``."""
+    """``catalogue``, ``litellm:<model>``, ``command:<program>``, ``manual:<folder>`` or
+    ``recorded:<run>``."""
     template: Sha
     """Content hash of the prompt template."""
     dropped: tuple[str, ...] = ()
     """What the prompt had no room for: ids of facts, and how many lessons and moves."""
+    usage: Usage | None
+    """None if nobody says, or nobody could believe it: then it counts what was reserved."""
     spent: Spend
     wall_s: float
 
@@ -384,6 +409,8 @@ class TurnFailed(Value):
     kind: Literal["turn_failed"] = "turn_failed"
     turn: int
     reason: str
+    usage: Usage | None
+    """As of `RoleReplied`; None also if a call may have been paid for and nobody can tell."""
     spent: Spend
 
 
@@ -411,6 +438,8 @@ class CandidateProposed(Value):
     cites: tuple[str, ...] = ()
     author: str
     """``target`` for its own sources, else ``role/provider``."""
+    models: dict[str, ModelName] = {}
+    """Who answered for the roles of its thread."""
     turn: int | None = None
     reply: Sha | None = None
     """Steps: the reply that holds the edits, to apply them again to another parent."""

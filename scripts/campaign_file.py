@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -106,7 +106,8 @@ def _worst(errors: Sequence[Mapping[str, Any]], model: type[BaseModel] = Campaig
         case "missing":
             return f"missing key '{key}'"
         case "value_error":
-            return f"'{key}': {first['msg'].removeprefix('Value error, ')}"
+            said = first["msg"].removeprefix("Value error, ")
+            return f"'{key}': {said}" if key else said
         case _:
             given = json.dumps(first["input"], ensure_ascii=False)
             return f"'{key}' is {given}; {_wanted(first['msg'])}"
@@ -121,7 +122,8 @@ def _wanted(message: str) -> str:
 def _nearest_key(words: Sequence[str], model: type[BaseModel]) -> str:
     """The key that was meant: one of the same table, else the same name in another table."""
     table, name = ".".join(words[:-1]), words[-1]
-    keys = {key: key.rpartition(".") for key in _keys(model)}
+    own = words[1] if len(words) > 2 else "NAME"
+    keys = {key: key.rpartition(".") for key in _keys(model, own)}
     here = [last for before, _, last in keys.values() if before == table]
     if near := get_close_matches(name, here, n=1):
         return f"; did you mean '{near[0]}'?"
@@ -131,14 +133,16 @@ def _nearest_key(words: Sequence[str], model: type[BaseModel]) -> str:
     return f"; there are: {', '.join(here)}"
 
 
-def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """Every dotted key of a settings model, tables included."""
+def _keys(model: type[BaseModel], own: str, prefix: str = "") -> Iterator[str]:
+    """Every dotted key of a settings model, tables included; those with names of its own as one."""
     for name, info in model.model_fields.items():
         yield prefix + name
+        has_own = get_origin(info.annotation) is dict
+        inner = f"{prefix}{name}.{own}." if has_own else f"{prefix}{name}."
         kinds = (info.annotation, *get_args(info.annotation))
         for kind in kinds:
             if isinstance(kind, type) and issubclass(kind, BaseModel):
-                yield from _keys(kind, f"{prefix}{name}.")
+                yield from _keys(kind, own, inner)
 
 
 # ---- what the target knows -----------------------------------------------------------------

@@ -5,15 +5,29 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from events.campaign import ROLES, Campaign
+from scripts.campaign_file import load
+from scripts.models import lacking
 from scripts.runs import FAILED, lease_file, without_traceback
 from targets.protocol import TargetError
 
-NEEDED = ("jinja2", "litellm", "msgpack", "numpy", "pydantic", "ray", "rich", "scipy", "structlog")
+NEEDED = (
+    "httpx",
+    "jinja2",
+    "litellm",
+    "msgpack",
+    "numpy",
+    "pydantic",
+    "ray",
+    "rich",
+    "scipy",
+    "structlog",
+)
 MIN_PYTHON = (3, 11)
 MIN_CORES = 2
 MIN_MEMORY_GIB = 4.0
@@ -35,8 +49,13 @@ class Line(NamedTuple):
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what was found; return 0 if a campaign can run here, else 1."""
     parser = argparse.ArgumentParser(prog="kernelwright doctor", description=__doc__)
-    parser.parse_args(argv)
+    parser.add_argument(
+        "campaign", type=Path, nargs="?", metavar="CAMPAIGN.toml", help="look at its models as well"
+    )
+    args = parser.parse_args(argv)
     lines = [check() for check in CHECKS]
+    if args.campaign is not None:
+        lines += _models(load(args.campaign))
     for line in lines:
         word = "ok" if line.ok else "missing" if line.needed else "note"
         print(f"{word:<8} {line.name:<10} {line.text}")
@@ -167,6 +186,16 @@ def _lease() -> Line:
             text = f"held by {owner}: campaigns on one machine take turns at its processor"
             return Line("lease", False, text, needed=False)
     return Line("lease", True, "free", needed=False)
+
+
+def _models(campaign: Campaign) -> Iterator[Line]:
+    """Whether each model can be asked; of a key only the name is told."""
+    for name, model in campaign.answering().items():
+        missing = lacking(model, os.environ)
+        key = f", key in {model.api_key_env}" if model.api_key_env else ""
+        roles = [role for role in ROLES if name in campaign.roles.of(role)]
+        about = missing or f"{model.provider}{key}"
+        yield Line("model", missing is None, f"{name}: {about}; answers for {', '.join(roles)}")
 
 
 CHECKS: Sequence[Callable[[], Line]] = (

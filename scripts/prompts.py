@@ -79,6 +79,8 @@ def _turn(state: State, records: Sequence[Record], kernel: str, task: Task) -> T
         kernel=kernel,
         role=TASKS[task],
         task=task,
+        nth=state.desk.of(kernel).asked.get(task, 0) + 1,
+        model=state.begun.campaign.roles.of(TASKS[task])[0],
         parent=best,
         thread=number,
         reserved=Spend(),

@@ -5,7 +5,6 @@ import io
 import os
 import platform
 import secrets
-import shutil
 import signal
 import socket
 import sys
@@ -30,12 +29,12 @@ from actors.virtual_mailbox import POLL_S as VIRTUAL_POLL_S
 from actors.virtual_mailbox import VirtualMailbox
 from decisions.address import DIRECTOR
 from decisions.policy import IN_FORCE
-from events.campaign import ROLES, Campaign
+from events.campaign import Campaign
 from events.log import Entry, EventLog, holds_log, read, read_head
 from events.projections.state import State, replay
 from events.pruned import KnownBlobs
-from events.vocabulary import Record, RunResumed, RunStarted
-from scripts import report
+from events.vocabulary import Price, Record, RunResumed, RunStarted
+from scripts import models, report
 from scripts.campaign_file import load
 from scripts.documents import read_documents
 from scripts.main import INTERRUPTED
@@ -95,7 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if run is not None and before.finished:
         is_reported = (run / REPORT).exists()
         return _conclude(before, run, read_head(run), options, is_reported=is_reported)
-    _check_models(campaign)
+    models.check(campaign, os.environ)
+    prices = {} if before.start else models.priced(campaign)
     target = load_target(campaign.target, campaign.preset)
     toolchain = target.fingerprint()
     if before.start and before.toolchain != toolchain:
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         began_ns = records[0].time_ns if records else time.time_ns()
         clock = VirtualClock(began_ns, ((before.spending.last_ns or began_ns) - began_ns) / 1e9)
         target.clock = clock
-    state, head = _drive(run, campaign, target, options, clock, documents)
+    state, head = _drive(run, campaign, prices, target, options, clock, documents)
     return _conclude(state, run, head, options, is_reported=False)
 
 
@@ -181,26 +181,6 @@ def _difference(was: Any, now: Any, key: str = "") -> tuple[str, Any, Any] | Non
     return None
 
 
-def _check_models(campaign: Campaign) -> None:
-    """Find what would make every turn fail before it has cost hours of them."""
-    for role in ROLES:
-        model = campaign.models.of(role)
-        if model.provider == "litellm" and model.api_key_env not in (None, *os.environ):
-            raise UsageError(
-                f"the {role}'s model needs the environment variable {model.api_key_env!r} "
-                "('api_key_env'), which is not set"
-            )
-        if model.provider == "command" and not _is_program(model.command[0]):
-            raise UsageError(f"the {role}'s 'command' names no program: {model.command[0]!r}")
-
-
-def _is_program(name: str) -> bool:
-    try:
-        return shutil.which(name) is not None
-    except ValueError:  # a NUL in it
-        return False
-
-
 # ---- running -------------------------------------------------------------------------------
 
 
@@ -237,6 +217,7 @@ class Stop:
 def _drive(
     run: Path,
     campaign: Campaign,
+    prices: Mapping[str, Price],
     target: Target,
     options: Options,
     clock: VirtualClock | None,
@@ -268,6 +249,7 @@ def _drive(
                 secret_seed=seed,
                 versions=_versions(),
                 documents=documents,
+                prices=prices,
             )
             director.start(first)
         else:
@@ -305,7 +287,7 @@ def _log_failures(stack: ExitStack, run: Path) -> None:
 
 def _keys(campaign: Campaign) -> dict[str, str]:
     """The API keys that the campaign's models need, by the names of their variables."""
-    names = {campaign.models.of(role).api_key_env for role in ROLES}
+    names = {model.api_key_env for model in campaign.answering().values()}
     return {name: os.environ[name] for name in names if name is not None and name in os.environ}
 
 
@@ -335,12 +317,7 @@ def _mailbox(
 
     try:
         mailbox = RayMailbox.start(
-            campaign.target,
-            campaign.preset,
-            workers=campaign.screening.workers,
-            lease_file=lease,
-            environ=environ,
-            address=options.ray_address,
+            campaign, lease_file=lease, environ=environ, address=options.ray_address
         )
     except ConnectionError as e:
         raise UsageError(f"no Ray cluster at {options.ray_address!r}: {e}") from e

@@ -18,7 +18,7 @@ from pathlib import Path
 import structlog
 
 from actors.simulation import Outcome, Simulation
-from events.campaign import ROLES, Acceptance, Campaign, Search
+from events.campaign import Acceptance, Campaign, Search
 from scripts.campaign_file import load, load_rates
 from scripts.runs import FAILED, UsageError, without_traceback
 from sim.faults import DAY_S
@@ -114,10 +114,11 @@ def _campaign(what: Path | None, days: float) -> Campaign:
         )
     else:
         campaign = load(what)
-    for role in ROLES:
-        if (provider := campaign.models.of(role).provider) != "catalogue":
+    for name, model in campaign.answering().items():
+        if model.provider != "catalogue":
             raise UsageError(
-                f"the {role}'s provider is {provider!r}; simulate takes the catalogue only, "
+                f"the provider of 'models.{name}' is {model.provider!r}; "
+                "simulate takes the catalogue only, "
                 "since a model's replies do not follow from a seed"
             )
     _target(campaign)

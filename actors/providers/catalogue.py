@@ -1,7 +1,8 @@
 """Answers from the target's own catalogue of moves: no model, no key, no cost."""
 
-from actors.providers.port import Completion
-from targets.protocol import Ask, Catalogue
+from actors.providers.port import Completion, Question
+from decisions.settling import NOTHING
+from targets.protocol import Catalogue
 
 
 class CatalogueProvider:
@@ -12,8 +13,6 @@ class CatalogueProvider:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
 
-    def complete(self, prompt: str, ask: Ask) -> Completion:
-        """Return the catalogue's reply to ``ask``; ``prompt`` says the same in words."""
-        return Completion(
-            self._catalogue.reply(ask), tokens_in=0, tokens_out=0, cost_usd=0.0, n_calls=0
-        )
+    def complete(self, question: Question) -> Completion:
+        """Return the catalogue's reply; the prompt says the same in words."""
+        return Completion(self._catalogue.reply(question.ask), NOTHING, n_calls=0)

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from actors.providers.port import Completion, ProviderError
-from targets.protocol import Ask
+from actors.providers.port import Completion, ProviderError, Question
+from decisions.tags import MAX_REPLY_BYTES
 
-MAX_OUTPUT_BYTES = 1 << 20
 _STDERR_TAIL = 2000
 _CHUNK = 1 << 16
 _POLL_S = 0.02
@@ -27,15 +26,15 @@ class CommandProvider:
         self._command = command
         self._timeout_s = timeout_s
 
-    def complete(self, prompt: str, ask: Ask) -> Completion:
-        """Return what the command prints; tokens and cost are unknown here and recorded as 0.
+    def complete(self, question: Question) -> Completion:
+        """Return what the command prints; nobody says what tokens it took.
 
         Raises:
             ProviderError: it cannot be started, takes too long, prints too much or nothing, or
                 exits with another status than 0; the reason ends with its last words on stderr.
         """
         with _running(self._command) as process:
-            conversation = _Conversation(process, prompt.encode("utf-8", "replace"))
+            conversation = _Conversation(process, question.prompt.encode("utf-8", "replace"))
             problem = conversation.hold(time.monotonic() + self._timeout_s)
         text = conversation.out.decode("utf-8", "replace")
         if problem is None and process.returncode != 0:
@@ -43,8 +42,9 @@ class CommandProvider:
         if problem is None and not text.strip():
             problem = "empty reply"
         if problem is not None:
-            raise ProviderError(self._explain(problem, bytes(conversation.err)), n_calls=1)
-        return Completion(text, tokens_in=0, tokens_out=0, cost_usd=0.0, n_calls=1)
+            reason = self._explain(problem, bytes(conversation.err))
+            raise ProviderError(reason, n_calls=1, usage=None)
+        return Completion(text, usage=None, n_calls=1)
 
     def _explain(self, problem: str, err: bytes) -> str:
         last_words = err.decode("utf-8", "replace").strip()
@@ -104,14 +104,14 @@ class _Conversation:
         A child that keeps the pipes open after the command has exited is not waited for.
         """
         with self._selector:
-            while len(self.out) <= MAX_OUTPUT_BYTES:
+            while len(self.out) <= MAX_REPLY_BYTES:
                 if time.monotonic() > deadline:
                     return "time limit reached; raise 'timeout_s' or ask for less"
                 exited = _has_exited(self._pid)
                 moved = self._exchange(_POLL_S if not exited else 0.0)
                 if exited and not moved:
                     return None
-        return f"more than {MAX_OUTPUT_BYTES >> 10} KB of output"
+        return f"more than {MAX_REPLY_BYTES >> 10} KB of output"
 
     def _exchange(self, wait_s: float) -> bool:
         """Move what can be moved; return whether anything was received."""

@@ -3,17 +3,36 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from actors.screening import sha256
+from decisions.settling import NOTHING
+from events.vocabulary import Sha, TurnAssigned, Usage
 from targets.protocol import Ask
 
 
 @dataclass(frozen=True)
+class Question:
+    """What a provider is asked."""
+
+    prompt: str
+    """For a model, an agent or a person."""
+    ask: Ask
+    """The same as values, for a catalogue."""
+    turn: TurnAssigned
+    """The request; asked again, it is the same one."""
+
+    @property
+    def sha(self) -> Sha:
+        """Name of the prompt as a blob."""
+        return sha256(self.prompt.encode())
+
+
+@dataclass(frozen=True)
 class Completion:
-    """One reply and what it cost; a figure that the provider cannot know is 0."""
+    """One reply and what it took."""
 
     text: str
-    tokens_in: int
-    tokens_out: int
-    cost_usd: float
+    usage: Usage | None
+    """As the provider counts; None if it does not, or cannot be believed."""
     n_calls: int
     """Requests sent to a model, repeated ones included."""
 
@@ -24,30 +43,29 @@ class ProviderError(Exception):
     Attributes:
         reason: what went wrong and, where known, what to do.
         n_calls: requests sent to a model before giving up.
-        abandoned: a request was still running; it may have been paid for.
+        usage: what they took; None if one of them may have been paid for and nobody can tell.
     """
 
-    def __init__(self, reason: str, n_calls: int = 0, abandoned: bool = False) -> None:
-        super().__init__(reason, n_calls, abandoned)
-        self.reason, self.n_calls, self.abandoned = reason, n_calls, abandoned
+    def __init__(self, reason: str, n_calls: int = 0, usage: Usage | None = NOTHING) -> None:
+        super().__init__(reason, n_calls, usage)
+        self.reason, self.n_calls, self.usage = reason, n_calls, usage
 
     def __str__(self) -> str:
         return self.reason
 
 
 class Provider(Protocol):
-    """Answers a prompt with a text; it knows nothing of the reply's format."""
+    """Answers a prompt with a text; it knows nothing of the reply's format.
+
+    Turns may come at the same time, from threads of one process.
+    """
 
     @property
     def name(self) -> str:
         """As `RoleReplied.provider` records it."""
 
-    def complete(self, prompt: str, ask: Ask) -> Completion:
+    def complete(self, question: Question) -> Completion:
         """Return one reply.
-
-        Args:
-            prompt: for a model or an agent.
-            ask: the same question as values, for a catalogue.
 
         Raises:
             ProviderError: there is no reply.

@@ -45,6 +45,8 @@ class Thread:
     """The reply that the draft was read from."""
     author: str = ""
     """Who wrote the draft: ``role/provider``."""
+    models: dict[str, str] = field(default_factory=dict)
+    """The models that have answered in it, by role."""
     reply: RoleReplied | TurnFailed | None = None
     """The last turn's reply, if nobody has decided about it."""
     reply_seq: int = -1
@@ -63,6 +65,8 @@ class Written:
     turn: TurnAssigned
     """The implementer's."""
     design: DesignPlan
+    models: dict[str, str]
+    """As of `Thread`."""
     refused: int | None = None
     """Record of its refusal."""
     diagnostics: Sha | None = None
@@ -92,6 +96,8 @@ class KernelDesk:
     steps: dict[CandidateId, list[str]] = field(default_factory=dict)
     """Moves of steps, in order, by the best version that they were tried on; not those of
     replaced versions."""
+    asked: dict[str, int] = field(default_factory=dict)
+    """Turns by task."""
     hints: dict[int, str] = field(default_factory=dict)
     """What the operator said, the latest `MAX_HINTS`, by their numbers."""
 
@@ -155,21 +161,24 @@ class Desk:
         if len(hints) > MAX_HINTS:
             del hints[min(hints)]
 
-    def count(self, turn: int) -> None:
-        """A turn has a number; one that is issued again keeps it."""
-        self.n_turns = max(self.n_turns, turn)
+    def count(self, event: TurnAssigned) -> None:
+        """A turn has its numbers; one that is issued again keeps them."""
+        self.n_turns = max(self.n_turns, event.turn)
+        asked = self.of(event.kernel).asked
+        asked[event.task] = max(asked.get(event.task, 0), event.nth)
 
     def assign(self, event: TurnAssigned, seq: int) -> None:
         """A role is asked: a thread begins or goes on."""
         turn, number = event.turn, event.thread
-        self.count(turn)
+        self.count(event)
         thread = self.threads.get(number)
         if thread is None:
             form: Literal["design", "step"] = (
                 "design" if event.task in ("design", "implement") else "step"
             )
-            design = self._taken_over(event)
-            self.threads[number] = Thread(number, event.kernel, event, seq, form, design)
+            design, models = self._taken_over(event)
+            thread = Thread(number, event.kernel, event, seq, form, design, models=models)
+            self.threads[number] = thread
         else:
             self.turns.pop(thread.turn.turn, None)
             self.replied.pop(number, None)
@@ -178,20 +187,22 @@ class Desk:
             thread.turn, thread.turn_seq, thread.reply = event, seq, None
         self.turns[turn] = number
 
-    def _taken_over(self, event: TurnAssigned) -> DesignPlan | None:
-        """The design that a new thread takes from its architect, or from a refused source."""
+    def _taken_over(self, event: TurnAssigned) -> tuple[DesignPlan | None, dict[str, str]]:
+        """What a new thread takes over: a design, and who has answered for it so far."""
         if event.repairs is not None:
-            return self.refused.pop(event.repairs).design
+            refused = self.refused.pop(event.repairs)
+            return refused.design, dict(refused.models)
         if event.architect is None:
-            return None
+            return None, {}
         architect = self.threads[self.turns[event.architect]]
         design = _of_plan(architect, event.plan)
         architect.handed_out += (design.plan,)
-        return design
+        return design, dict(architect.models)
 
-    def reply(self, event: RoleReplied, seq: int) -> None:
-        """A role has answered."""
+    def reply(self, event: RoleReplied, seq: int) -> TurnAssigned:
+        """A role has answered; return what it was asked."""
         thread = self._answered(event, seq)
+        thread.models[thread.turn.role] = thread.turn.model
         desk, outcome = self.of(thread.kernel), event.outcome
         # `isinstance` of a pydantic model is slow where it says no.
         if type(outcome) is Designs:
@@ -207,10 +218,11 @@ class Desk:
             desk.analysed[thread.turn.parent] = seq
         elif type(outcome) is Nothing:
             desk.note_nothing(thread.turn)
+        return thread.turn
 
-    def fail(self, event: TurnFailed, seq: int) -> None:
-        """A role gave no reply."""
-        self._answered(event, seq)
+    def fail(self, event: TurnFailed, seq: int) -> TurnAssigned:
+        """A role gave no reply; return what it was asked."""
+        return self._answered(event, seq).turn
 
     def propose(self, event: CandidateProposed) -> None:
         """A thread has ended in a candidate, or a step is tried on a new best version."""
@@ -224,7 +236,9 @@ class Desk:
             by_catalogue = thread.author.endswith("/catalogue")
             if thread.design is not None and thread.draft_turn is not None and not by_catalogue:
                 desk.ideas[event.candidate] = thread.design.hypothesis
-                self.written[event.candidate] = Written(thread.draft_turn, thread.design)
+                self.written[event.candidate] = Written(
+                    thread.draft_turn, thread.design, thread.models
+                )
 
     def screen(self, event: CandidateScreened, diagnostics: Sha | None, seq: int) -> None:
         """A candidate may be measured, or not; one that exists already is not repaired."""

@@ -33,9 +33,9 @@ class Reading:
     """Passages, of all documents in order, that an analyst was given."""
     turn: TurnAssigned | None = None
     """The last turn about the passage that is being read."""
-    reply: RoleReplied | TurnFailed | None = None
+    answer: RoleReplied | TurnFailed | None = None
     """Its reply, if nobody has decided about it."""
-    reply_seq: int = -1
+    answer_seq: int = -1
     made: dict[int, Made] = field(default_factory=dict)
     """By the record of the reply."""
 
@@ -46,15 +46,19 @@ class Reading:
     def assign(self, event: TurnAssigned) -> None:
         """An analyst is asked about a passage, for the first time or again."""
         self.n_read += self.turn is None
-        self.turn, self.reply = event, None
+        self.turn, self.answer = event, None
 
-    def answer(self, event: RoleReplied | TurnFailed, seq: int) -> None:
-        """The analyst has answered, or not."""
-        self.reply, self.reply_seq = event, seq
+    def reply(self, event: RoleReplied, seq: int) -> TurnAssigned:
+        """The analyst has answered; return what it was asked."""
+        return self._answered(event, seq)
+
+    def fail(self, event: TurnFailed, seq: int) -> TurnAssigned:
+        """The analyst gave no reply; return what it was asked."""
+        return self._answered(event, seq)
 
     def end(self) -> None:
         """Nothing more is asked about the passage."""
-        self.turn = self.reply = None
+        self.turn = self.answer = None
 
     def note(self, event: RoleReplied, turn: TurnAssigned, seq: int) -> None:
         """A reply may make claims."""
@@ -75,3 +79,9 @@ class Reading:
             self.made[because[0]] = made._replace(claims=rest)
         else:
             del self.made[because[0]]
+
+    def _answered(self, event: RoleReplied | TurnFailed, seq: int) -> TurnAssigned:
+        if self.turn is None:
+            raise LookupError("nobody is asked about a passage")
+        self.answer, self.answer_seq = event, seq
+        return self.turn

@@ -13,6 +13,7 @@ from events.projections.desk import Desk
 from events.projections.knowledge import Knowledge
 from events.projections.ledger import DeviceLedger
 from events.projections.reading import Reading
+from events.projections.returns import Returns
 from events.projections.spending import Spending, changed
 from events.projections.tree import DesignTree, Status
 from events.toolchain import toolchain_digest
@@ -100,6 +101,7 @@ class State:
     knowledge: Knowledge = field(default_factory=Knowledge)
     reading: Reading = field(default_factory=Reading)
     spending: Spending = field(default_factory=Spending)
+    returns: Returns = field(default_factory=Returns)
     pending: dict[int, Request] = field(default_factory=dict)
     """Requests without a reply, by sequence number."""
     lost: dict[int, Request] = field(default_factory=dict)
@@ -255,7 +257,7 @@ def _budget_changed(event: BudgetChanged, state: State, record: Record) -> None:
 def _turn_assigned(event: TurnAssigned, state: State, record: Record) -> None:
     state.issue(event, record)
     if event.task == "summarize":
-        state.desk.count(event.turn)
+        state.desk.count(event)
         state.reading.assign(event)
     else:
         state.desk.assign(event, record.seq)
@@ -264,23 +266,18 @@ def _turn_assigned(event: TurnAssigned, state: State, record: Record) -> None:
 
 @_take.register
 def _role_replied(event: RoleReplied, state: State, record: Record) -> None:
-    asked = state.pending.get(record.because[0])
     state.spending.settle(state.answer(record), event.spent)
-    if state.reading.is_about(event.turn):
-        state.reading.answer(event, record.seq)
-    else:
-        state.desk.reply(event, record.seq)
-    if isinstance(asked, TurnAssigned):
-        state.reading.note(event, asked, record.seq)
+    asked = state.reading if state.reading.is_about(event.turn) else state.desk
+    turn = asked.reply(event, record.seq)
+    state.returns.end(turn, event.spent)
+    state.reading.note(event, turn, record.seq)
 
 
 @_take.register
 def _turn_failed(event: TurnFailed, state: State, record: Record) -> None:
     state.spending.settle(state.answer(record), event.spent)
-    if state.reading.is_about(event.turn):
-        state.reading.answer(event, record.seq)
-    else:
-        state.desk.fail(event, record.seq)
+    asked = state.reading if state.reading.is_about(event.turn) else state.desk
+    state.returns.end(asked.fail(event, record.seq), event.spent)
 
 
 @_take.register
@@ -404,6 +401,8 @@ def _request_lost(event: RequestLost, state: State, record: Record) -> None:
         if with_actor:
             work = work_id(request)
             state.losses[work] = state.losses.get(work, 0) + 1
+            if isinstance(request, TurnAssigned):
+                state.returns.end(request, request.reserved)
 
 
 @_take.register
@@ -433,6 +432,7 @@ def _work_abandoned(event: WorkAbandoned, state: State, record: Record) -> None:
 def _candidate_accepted(event: CandidateAccepted, state: State, record: Record) -> None:
     node = state.tree.accept(event, record.seq)
     state.desk.replace(node.kernel, event.incumbent)
+    state.returns.credit(node.models, -event.effect)
 
 
 @_take.register
@@ -447,11 +447,14 @@ def _candidate_shelved(event: CandidateShelved, state: State, record: Record) ->
 
 @_take.register
 def _candidate_withdrawn(event: CandidateWithdrawn, state: State, record: Record) -> None:
-    kernel = state.tree.withdraw(event, record.seq).kernel
+    node = state.tree.nodes[event.candidate]
+    if node.status is Status.ACCEPTED:
+        state.returns.credit(node.models, node.effect or 0.0)
+    state.tree.withdraw(event, record.seq)
     state.desk.forget(event.candidate)
     if event.incumbent is not None:
-        state.desk.replace(kernel, event.candidate)
-        state.ledger.of(kernel).drop_final()
+        state.desk.replace(node.kernel, event.candidate)
+        state.ledger.of(node.kernel).drop_final()
 
 
 @_take.register

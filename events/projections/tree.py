@@ -76,6 +76,8 @@ class Node:
     """Sequence number of the proposal."""
     reply: Sha | None = None
     """Steps that may be rebased: the reply that holds the edits."""
+    models: dict[str, str] = field(default_factory=dict)
+    """As of `CandidateProposed`."""
     status: Status = Status.PROPOSED
     artifact: Sha | None = None
     toolchain: str = ""
@@ -239,6 +241,7 @@ class DesignTree:
         node = Node(
             candidate, event.kernel, event.form, event.parent, event.hypothesis,
             event.source, event.normalized, event.move, event.author, seq, event.reply,
+            event.models,
         )  # fmt: skip
         self.nodes[candidate] = node
         self.changed[candidate] = self.proposed[candidate] = None

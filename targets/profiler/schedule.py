@@ -134,7 +134,8 @@ class _Lifetime(BaseModel):
 
 
 class _Instruction(BaseModel):
-    index: int
+    index: int | str
+    """A number, or a place in a loop, such as 5[0].1."""
     tpe: str = ""
     contexts: tuple[str, ...] = ()
     lifetime: _Lifetime
@@ -177,7 +178,7 @@ def _name(instruction: _Instruction, tensors: Mapping[int, _Tensor]) -> str:
         if number in tensors and tensors[number].name:
             return _clean(tensors[number].name)
     place = re.search(r"--> *(\S+)", instruction.description)
-    return _clean(place[1]) if place else f"instruction {instruction.index}"
+    return _clean(place[1] if place else f"instruction {instruction.index}")
 
 
 def _kind(instruction: _Instruction) -> str:

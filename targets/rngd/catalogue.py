@@ -1,10 +1,10 @@
 """The target's own moves, for searches without a model: designs, and steps on the best version."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from targets.protocol import Ask, TargetError
+from targets.rngd.kernels import TASKS
 from targets.rngd.moves.designs import DESIGNS, Design, design_source, designs
 from targets.rngd.moves.recipe import recipe_in
 from targets.rngd.moves.steps import Limit, Step, steps
@@ -27,12 +27,8 @@ _ADVICE: Final[Mapping[Limit, str]] = {
 }
 
 
-@dataclass(frozen=True)
 class RngdCatalogue:
     """Answers as a model would, in the same format; knows nothing but what it is asked."""
-
-    tasks: Mapping[str, Task]
-    """The target's kernels by name."""
 
     def reply(self, ask: Ask) -> str:
         """Return the reply text for ``ask``; deterministic given ``ask``.
@@ -40,10 +36,10 @@ class RngdCatalogue:
         Raises:
             TargetError: no such kernel, or no such task.
         """
-        if ask.kernel not in self.tasks:
-            known = ", ".join(self.tasks)
+        if ask.kernel not in TASKS:
+            known = ", ".join(TASKS)
             raise TargetError(f"unknown kernel {ask.kernel!r}; use one of {known}")
-        task = self.tasks[ask.kernel]
+        task = TASKS[ask.kernel]
         match ask.task:
             case "design":
                 return _design(task, ask)
@@ -52,7 +48,7 @@ class RngdCatalogue:
             case "analyse":
                 return _analyse(ask)
             case "step":
-                return _step(task, ask)
+                return _step(ask)
             case "review":
                 return _REVIEW
             case other:
@@ -62,7 +58,7 @@ class RngdCatalogue:
 def _design(task: Task, ask: Ask) -> str:
     for design in designs(task, ask.seed):
         if _move(design) not in ask.tried:
-            return f"{_claims(design)}<plan>{_plan(design)}</plan>"
+            return f"<design>{_claims(design)}<plan>{_plan(design)}</plan></design>"
     return "<nothing>every design has been tried</nothing>"
 
 
@@ -104,12 +100,13 @@ def _limit(source: str) -> Limit:
     return "loads" if recipe.last else "tail"
 
 
-def _step(task: Task, ask: Ask) -> str:
+def _step(ask: Ask) -> str:
     limit = _read_limit(ask.bottleneck)
-    for step in steps(task, ask.incumbent_source, limit, ask.seed):
-        if step.move not in ask.tried:
-            return _changed(step)
-    return "<nothing>no choice of this source has a value that was not tried</nothing>"
+    found = steps(ask.kernel, ask.incumbent_source, limit, ask.seed, ask.tried)
+    step = next(found, None)
+    if step is None:
+        return "<nothing>no choice of this source has a value that was not tried</nothing>"
+    return _changed(step)
 
 
 def _read_limit(bottleneck: str) -> Limit | None:

@@ -72,7 +72,7 @@ class RngdTarget:
         version = preset.removesuffix(VENDOR)
         self._version = None if version == NEWEST else version
         self._vendor_kernels = preset.endswith(VENDOR)
-        self.catalogue: Catalogue = RngdCatalogue(TASKS)
+        self.catalogue: Catalogue = RngdCatalogue()
 
     def _language(self) -> Environment:
         return environment(self._version)

@@ -14,7 +14,7 @@ from decisions.policy import FORMER
 from events.errors import FoldError, LogError
 from events.log import read
 from events.pruned import KnownBlobs
-from events.vocabulary import Decision, Mark, Order, Record, Reply, Request
+from events.vocabulary import Decision, Mark, Order, Record, Reply, Request, RoleReplied
 from tests.support.eventful import eventful
 
 KINDS = [
@@ -25,13 +25,9 @@ KINDS = [
 UNTOUCHED = (
     "acceptance.max_pairs", "acceptance.min_run_s", "acceptance.noise_pairs",
     "budget.cost_usd", "budget.wall_s", "kernels", "knowledge.probe_share",
-    "models.analyst.api_key_env", "models.analyst.base_url", "models.analyst.command",
-    "models.analyst.model", "models.analyst.timeout_s",
-    "models.default.api_key_env", "models.default.base_url",
-    "models.default.max_tokens", "models.default.model", "models.default.timeout_s",
-    "models.default.usd_per_million_in", "models.default.usd_per_million_out",
-    "models.implementer.api_key_env", "models.implementer.base_url", "models.implementer.command",
-    "models.implementer.model", "models.implementer.timeout_s",
+    "models.{}.api_key_env", "models.{}.at_once", "models.{}.base_url",
+    "models.{}.command", "models.{}.folder", "models.{}.max_tokens", "models.{}.model",
+    "models.{}.run", "models.{}.timeout_s",
     "name", "preset", "search.repairs", "target",
 )  # fmt: skip
 READ = "what an instrument read, once; `audit --rebuild` reads it again of what was accepted"
@@ -91,13 +87,14 @@ class Run(NamedTuple):
 
 
 def _chosen(records: list[Record]) -> set[int]:
-    """The first, the middle and the last record of each kind."""
+    """The first, the middle and the last record of each kind, and a reply that was paid for."""
     chosen: set[int] = set()
     for kind in KINDS:
         seqs = [r.seq for r in records if r.event.kind == kind]
         assert seqs, f"the run has no {kind}"
         chosen |= {seqs[0], seqs[len(seqs) // 2], seqs[-1]}
-    return chosen
+    paid = (r.seq for r in records if isinstance(r.event, RoleReplied) and r.event.spent.tokens)
+    return chosen | {next(paid)}
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +181,8 @@ def changes(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 RECORD = TypeAdapter(Record)
 TABLES = {"versions", "rules", "toolchain", "sources", "cards", "bounds", "figures", "value",
-          "programs", "times_s", "microbenchmarks", "points", "counts"}  # fmt: skip
+          "programs", "times_s", "microbenchmarks", "points", "counts",
+          "models", "prices"}  # fmt: skip
 """Fields whose keys are data."""
 
 

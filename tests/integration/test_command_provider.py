@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from actors.providers.command import MAX_OUTPUT_BYTES, CommandProvider
+from actors.providers.command import CommandProvider
 from actors.providers.port import Completion, ProviderError
-from targets.protocol import Ask
+from decisions.tags import MAX_REPLY_BYTES
+from tests.support.asking import question
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
-
-ASK = Ask("qkv", "design", "", "", frozenset(), "", 1)
 
 
 def agent(folder: Path, script: str, timeout_s: float = 20.0) -> CommandProvider:
@@ -24,8 +23,8 @@ def agent(folder: Path, script: str, timeout_s: float = 20.0) -> CommandProvider
 
 def failure(provider: CommandProvider, prompt: str = "hi") -> str:
     with pytest.raises(ProviderError) as caught:
-        provider.complete(prompt, ASK)
-    assert caught.value.n_calls == 1
+        provider.complete(question(prompt))
+    assert (caught.value.n_calls, caught.value.usage) == (1, None)
     return caught.value.reason
 
 
@@ -50,27 +49,27 @@ def test_the_prompt_goes_in_on_stdin_and_the_reply_comes_out(tmp_path: Path) -> 
     """Arguments reach the program as they are; no shell reads them."""
     provider = agent(tmp_path, 'echo "$1"; cat')
 
-    assert provider.complete("größer\n", ASK) == Completion(
-        "an argument; not a shell\ngrößer\n", 0, 0, 0.0, 1
+    assert provider.complete(question("größer\n")) == Completion(
+        "an argument; not a shell\ngrößer\n", None, 1
     )
     assert provider.name == "command:agent.sh"
 
 
 def test_a_long_prompt_and_a_long_reply_do_not_block_each_other(tmp_path: Path) -> None:
     """Both are larger than any pipe."""
-    prompt = "x" * (MAX_OUTPUT_BYTES - 10)
+    prompt = "x" * (MAX_REPLY_BYTES - 10)
 
-    assert agent(tmp_path, "cat").complete(prompt, ASK).text == prompt
+    assert agent(tmp_path, "cat").complete(question(prompt)).text == prompt
 
 
 def test_a_program_need_not_read_its_prompt(tmp_path: Path) -> None:
     """A closed stdin is not an error by itself."""
-    assert agent(tmp_path, "echo done").complete("x" * 300_000, ASK).text == "done\n"
+    assert agent(tmp_path, "echo done").complete(question("x" * 300_000)).text == "done\n"
 
 
 def test_bytes_that_are_not_utf8_are_replaced(tmp_path: Path) -> None:
     """The parser sees a reply and can complain about it."""
-    assert agent(tmp_path, r"printf 'a\377b'").complete("", ASK).text == "a\ufffdb"
+    assert agent(tmp_path, r"printf 'a\377b'").complete(question("")).text == "a\ufffdb"
 
 
 def test_a_bad_exit_status_is_reported_with_the_last_words(tmp_path: Path) -> None:
@@ -105,7 +104,9 @@ def test_a_child_left_behind_holds_nothing_up(tmp_path: Path) -> None:
     children = tmp_path / "children"
     started = time.monotonic()
 
-    text = agent(tmp_path, f"sleep 600 & echo $! > {children}; echo done").complete("", ASK).text
+    text = (
+        agent(tmp_path, f"sleep 600 & echo $! > {children}; echo done").complete(question("")).text
+    )
 
     assert text == "done\n"
     assert time.monotonic() - started < 5.0
@@ -131,15 +132,15 @@ def test_a_program_killed_by_a_signal_is_a_failure(tmp_path: Path) -> None:
 def test_a_missing_program_is_named() -> None:
     """The reason points at the setting."""
     with pytest.raises(ProviderError, match="cannot start 'no-such-agent': No such file"):
-        CommandProvider(("no-such-agent",), 5.0).complete("hi", ASK)
+        CommandProvider(("no-such-agent",), 5.0).complete(question("hi"))
 
 
 def test_no_descriptors_are_left_open(tmp_path: Path) -> None:
     """A run of days makes thousands of calls."""
     provider = agent(tmp_path, "cat")
-    provider.complete("x", ASK)
+    provider.complete(question("x"))
     before = len(os.listdir("/dev/fd"))
     for _ in range(10):
-        provider.complete("x", ASK)
+        provider.complete(question("x"))
 
     assert len(os.listdir("/dev/fd")) == before

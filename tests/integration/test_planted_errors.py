@@ -9,21 +9,22 @@ import pytest
 from actors.crew import crew
 from actors.director import Director
 from actors.opening import first_event
-from actors.providers.port import Completion, ProviderError
+from actors.providers.port import Completion, ProviderError, Question
 from actors.roles import RoleActor
 from actors.virtual_mailbox import VirtualMailbox
 from decisions.audit import audit
 from decisions.brief import brief
 from events.blobs import Blobs
-from events.campaign import Acceptance, Campaign, Model, Models, Search
+from events.campaign import Acceptance, Campaign, Model, Roles, Search
 from events.errors import LogError
 from events.log import EventLog, read
 from events.projections.state import State
-from events.vocabulary import FactProposed, RoleReplied, Summary, TurnAssigned, TurnDropped
+from events.vocabulary import FactProposed, RoleReplied, Summary, TurnAssigned, TurnDropped, Usage
 from sim.clock import VirtualClock
-from targets.protocol import Ask, Document
+from targets.protocol import Document
 from targets.sim.card import manual
 from targets.sim.target import SimTarget
+from tests.support.author import known
 
 KERNEL = "sliding_attention_output"
 ERRORS = {
@@ -136,14 +137,18 @@ NOT_SAID = (
 )
 
 
+READER = Model(provider="command", command=("reader",))
+
+
 class Reader:
     """A model of mixed quality: it errs, it stalls, it makes up quotes; it doubts nothing."""
 
     name = "command:reader"
 
-    def complete(self, prompt: str, ask: Ask) -> Completion:
+    def complete(self, question: Question) -> Completion:
         """Answer with the claims whose quotes the passage has."""
-        if ask.task != "summarize":
+        prompt = question.prompt
+        if question.ask.task != "summarize":
             return self._said("<nothing>it only reads</nothing>")
         passage = prompt.partition("\n# Passage of")[2].partition("\n# Your last reply")[0]
         if NOTES.text in passage:
@@ -158,7 +163,7 @@ class Reader:
                 yield claim(says, quote, probe)
 
     def _said(self, text: str) -> Completion:
-        return Completion(text, tokens_in=1000, tokens_out=100, cost_usd=0.01, n_calls=1)
+        return Completion(text, Usage(tokens_in=1000, tokens_out=100), n_calls=1)
 
 
 NOTES = Document("notes", "Version 1.0 is the first one.\n")
@@ -185,7 +190,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         kernels=(KERNEL,),
         search=Search(max_candidates=1),
         acceptance=Acceptance(pairs_per_job=1, noise_pairs=4, final_pairs=6),
-        models=Models(analyst=Model(provider="command", command=("reader",))),
+        models={"default": Model(), "reader": READER},
+        roles=Roles(analyst=("reader",)),
     )
     actors = crew(target, run / "lease", {}, clock)
     reader = Reader()
@@ -193,7 +199,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with EventLog.open(run, clock.time_ns) as log:
         boss = Director(log, Blobs(run), VirtualMailbox(actors, clock))
         first = first_event(
-            campaign, target, Blobs(run), secret_seed="7" * 64, versions={}, documents=(NOTES,)
+            campaign,
+            target,
+            Blobs(run),
+            secret_seed="7" * 64,
+            versions={},
+            documents=(NOTES,),
+            prices=known(campaign),
         )
         boss.start(first)
         assert boss.run().finished

@@ -8,9 +8,10 @@ import pytest
 
 from actors.messages import Command
 from actors.ray_mailbox import RayMailbox, connect, crew_makers
-from events.campaign import ROLES
+from events.campaign import ROLES, Campaign, Model
 from events.vocabulary import FactLearned, LearningRequested, RequestLost
 from tests.support.mortal import MortalMaker
+from tests.support.runs import campaign
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(180)]
 
@@ -35,11 +36,39 @@ def ask(mailbox: RayMailbox, seq: int, signature: str) -> object:
 
 def test_only_roles_are_given_keys() -> None:
     """Screening workers and the device run what models wrote."""
-    makers = crew_makers("cpu", "full", 2, Path("lease"), {"SOME_KEY": "secret"})
+    makers = crew_makers(campaign(), Path("lease"), {"SOME_KEY": "secret"})
 
     assert {maker.address for maker in makers if maker.environ} == set(ROLES)
     assert sum(maker.address == "screening" for maker in makers) == 2
     assert "secret" not in repr(makers)
+
+
+def test_a_role_asks_as_many_models_at_a_time_as_its_models_allow() -> None:
+    """And applies the edits of a step meanwhile; the catalogue needs no company."""
+    model = Model(provider="command", command=("agent",), at_once=3)
+    settings = Campaign.model_validate(
+        {**dict(campaign()), "models": {"agent": model, "other": model},
+         "roles": {"optimizer": ("agent", "other"), "analyst": ("agent", "default")}}
+    )  # fmt: skip
+    makers = crew_makers(settings, Path("lease"), {})
+
+    assert {m.address: m.at_once for m in makers if m.at_once > 1} == {"optimizer": 7, "analyst": 4}
+
+
+@pytest.mark.usefixtures("_ray")
+def test_an_actor_may_handle_two_commands_at_a_time(tmp_path: Path) -> None:
+    """Each of them waits until the other one is there."""
+    mailbox = RayMailbox([MortalMaker(tmp_path / "meeting", at_once=2)])
+    for seq in (1, 2):
+        request = LearningRequested(kernel="k", topic="rule", signature="meet")
+        mailbox.send(Command(seq, seq, request, {}))
+    answered: set[int] = set()
+    while len(answered) < 2:
+        if delivery := mailbox.receive(0.2):
+            assert isinstance(delivery.answer.event, FactLearned)
+            answered.add(delivery.seq)
+
+    assert answered == {1, 2}
 
 
 @pytest.mark.usefixtures("_ray")

@@ -7,6 +7,7 @@ from statistics import median
 
 import pytest
 
+from targets.profiler.schedule import read as read_schedule
 from targets.protocol import BuildFailed, Built, CostModel, Measured, TargetError
 from targets.rngd import tracing
 from targets.rngd.artifact import unpack
@@ -356,7 +357,14 @@ def test_a_baseline_is_built_costed_and_timed_under_noise(newer: Environment) ->
         for seed in range(3)
     ]
 
+    assert isinstance(target, CostModel)
+    static = target.cost(kernel, built.artifact)
+    schedule = read_schedule(static.schedule, bytes_of=static.bytes_of, sizes=static.sizes)
     cycles = unpack(kernel, built.artifact).cycles
+    assert cycles == static.cycles
+    assert static.cycles <= schedule.makespan < 1.005 * static.cycles  # it has loops
+    moved = sum(o.n_bytes or 0 for o in schedule.operations)
+    assert moved > target.card(kernel).weight_bytes
     assert cycles is not None
     readings = [run for m in measured if isinstance(m, Measured) for run in m.runs]
     assert readings

@@ -7,12 +7,14 @@ from actors.director import Director
 from actors.local_mailbox import LocalMailbox
 from actors.messages import Actor
 from actors.opening import first_event
-from actors.providers.port import Completion, Provider
+from actors.providers.port import Completion, Provider, Question
+from actors.providers.prices import prices
 from actors.roles import RoleActor
 from events.blobs import Blobs
-from events.campaign import Campaign, Model, Models, RoleName
+from events.campaign import Campaign, Model, RoleName, Roles
 from events.log import EventLog
 from events.projections.state import State
+from events.vocabulary import Price, Usage
 from targets.protocol import Ask
 from tests.support.fake_target import DESIGNS, FakeTarget
 from tests.support.runs import SECRET, campaign, ticking
@@ -30,8 +32,9 @@ class Author:
     def __init__(self) -> None:
         self.prompts: list[str] = []
 
-    def complete(self, prompt: str, ask: Ask) -> Completion:
+    def complete(self, question: Question) -> Completion:
         """Answer a prompt."""
+        prompt, ask = question.prompt, question.ask
         self.prompts.append(prompt)
         match ask.task:
             case "design":
@@ -40,7 +43,7 @@ class Author:
                 text = self.implement(prompt, ask)
             case _:
                 text = FakeTarget().catalogue.reply(ask)
-        return Completion(text, 100, 10, 0.0, 1)
+        return Completion(text, Usage(tokens_in=100, tokens_out=10), 1)
 
     def design(self, ask: Ask) -> str:
         """Several designs that were not proposed before, each by its name."""
@@ -68,8 +71,9 @@ def drawn(name: str) -> str:
 
 def authored(*roles: RoleName, **search: int) -> Campaign:
     """A short campaign in which a model answers for ``roles``."""
-    models = Models.model_validate(dict.fromkeys(roles, MODEL))
-    return campaign(**search).model_copy(update={"models": models})
+    named = Roles.model_validate(dict.fromkeys(roles, ("author",)))
+    models = {"default": Model(), "author": MODEL}
+    return campaign(**search).model_copy(update={"models": models, "roles": named})
 
 
 def authors(
@@ -83,11 +87,19 @@ def authors(
     return actors
 
 
+def known(settings: Campaign) -> dict[str, Price]:
+    """The prices of a campaign of which no table says any."""
+    return prices(settings, lambda model: None)
+
+
 def written(run: Path, settings: Campaign, author: Provider, *roles: RoleName) -> State:
     """Run a campaign in which ``author`` answers for ``roles``, to its end."""
     target = FakeTarget()
     with EventLog.open(run, ticking()) as log:
         mailbox = LocalMailbox(authors(run, target, *roles, author=author))
         boss = Director(log, Blobs(run), mailbox)
-        boss.start(first_event(settings, target, Blobs(run), secret_seed=SECRET, versions={}))
+        first = first_event(
+            settings, target, Blobs(run), secret_seed=SECRET, versions={}, prices=known(settings)
+        )
+        boss.start(first)
         return boss.run()

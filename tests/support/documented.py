@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from actors.providers.port import Completion
-from targets.protocol import Ask, Document, Microbenchmark, Point
+from actors.providers.port import Completion, Question
+from events.vocabulary import Usage
+from targets.protocol import Document, Microbenchmark, Point
 from tests.support.fake_target import CostedTarget, FakeCatalogue
 
 PASSAGE = "A source that says broken does not build. A knob above 9 is broken. Time is money.\n"
@@ -50,11 +51,12 @@ class Reader:
 
     name = "command:author"
 
-    def complete(self, prompt: str, ask: Ask) -> Completion:
+    def complete(self, question: Question) -> Completion:
         """Answer for a price."""
+        prompt, ask = question.prompt, question.ask
         text = FakeCatalogue().reply(ask)
         if ask.task == "summarize":
             again = "# Your last reply" in prompt
             other = "<nothing>it says nothing</nothing>" if again else "It says nothing."
             text = CLAIMS if PASSAGE in prompt else other
-        return Completion(text, tokens_in=100, tokens_out=10, cost_usd=0.001, n_calls=1)
+        return Completion(text, Usage(tokens_in=100, tokens_out=10), n_calls=1)

@@ -17,6 +17,7 @@ from actors.roles import RoleActor
 from decisions import plan
 from decisions.address import DIRECTOR
 from decisions.policy import IN_FORCE
+from decisions.settling import NOTHING
 from events.blobs import Blobs
 from events.log import Entry, EventLog, read
 from events.projections.state import work_id
@@ -30,7 +31,7 @@ from events.vocabulary import (
     TurnFailed,
 )
 from scripts.records.prune import prune
-from tests.support.author import authored, authors
+from tests.support.author import authored, authors, known
 from tests.support.crash_disk import QUICK
 from tests.support.documented import DocumentedTarget, Reader
 from tests.support.fake_target import FakeTarget
@@ -60,7 +61,7 @@ class Frail:
             self._lost[work] -= 1
             return Answer(RequestLost(by="mailbox", reason="its node is gone"))
         if isinstance(command.request, TurnAssigned) and command.request.turn == 3:
-            return Answer(TurnFailed(turn=3, reason="time limit", spent=Spend()))
+            return Answer(TurnFailed(turn=3, reason="time limit", usage=NOTHING, spent=Spend()))
         return self._actor.handle(command)
 
 
@@ -77,7 +78,9 @@ def eventful(run: Path) -> None:
         operator = Operator(*EVERYTHING)
         boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
         operator.state = lambda: boss.state
-        first = first_event(_READ, target, blobs, secret_seed=SECRET, versions={"python": "3"})
+        first = first_event(
+            _READ, target, blobs, secret_seed=SECRET, versions={"python": "3"}, prices=known(_READ)
+        )
         boss.start(first)
 
         def is_measuring() -> bool:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from decisions.brief import Brief, Known, Lesson
+from decisions.settling import FREE
 from events.campaign import Model
 from events.vocabulary import DesignPlan
 from prompts.render import TEMPLATES, render
@@ -35,6 +36,7 @@ BRIEF = Brief(
     ),
     tried=("step:U=4",),
     model=Model(),
+    price=FREE,
     seed=1,
     n_designs=3,
     design=DesignPlan(

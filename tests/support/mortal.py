@@ -1,6 +1,7 @@
 """Actors that die, for tests of mailboxes; importable in a Ray worker."""
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +21,21 @@ class Mortal:
         assert isinstance(request, LearningRequested)
         if request.signature == "raise":
             raise ValueError("a defect")
+        if request.signature == "meet":
+            self._meet(command.seq)
         if request.signature == "die" and not self._tomb.exists():
             self._tomb.touch()
             os._exit(9)
         return Answer(
             FactLearned(kernel="k", topic="rule", claim=f"pid {os.getpid()}", toolchain="")
         )
+
+    def _meet(self, seq: int) -> None:
+        """Wait for another one who is here at the same time; the tomb is a folder then."""
+        self._tomb.mkdir(exist_ok=True)
+        (self._tomb / str(seq)).touch()
+        while len(os.listdir(self._tomb)) < 2:
+            time.sleep(0.02)
 
 
 @dataclass(frozen=True)
@@ -34,6 +44,7 @@ class MortalMaker:
 
     tomb: Path
     address: str = "keeper"
+    at_once: int = 1
 
     def __call__(self) -> Actor:
         """Make it."""

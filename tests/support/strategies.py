@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from events.campaign import Campaign, Model, Models
+from events.campaign import Campaign, Model, ModelName, Roles
 from events.vocabulary import AnyEvent, OrderId, Record, Sha, Words
 
 _text = st.text(st.characters(codec="utf-8"), max_size=8)
@@ -21,6 +21,7 @@ _PLAIN: dict[Any, st.SearchStrategy[Any]] = {
     Sha: st.binary(min_size=32, max_size=32).map(bytes.hex),
     OrderId: st.from_regex(r"[0-9]{20}-[0-9a-f]{8}", fullmatch=True).filter(str.isascii),
     Words: st.text(st.characters(codec="utf-8"), min_size=1, max_size=8),
+    ModelName: st.from_regex(r"[a-z0-9][a-z0-9._-]{,8}", fullmatch=True).filter(str.isascii),
     Model: st.builds(Model, command=st.tuples(_text), timeout_s=st.floats(1, 1e9)),
 }
 _PLAIN[Campaign] = st.builds(
@@ -29,7 +30,8 @@ _PLAIN[Campaign] = st.builds(
     target=_text,
     kernels=st.lists(_text, min_size=1, max_size=3).map(tuple),
     seed=st.integers(0, 2**63 - 1),
-    models=st.builds(Models, analyst=st.none() | _PLAIN[Model]),
+    models=st.fixed_dictionaries({"other": _PLAIN[Model]}),
+    roles=st.just(Roles(analyst=("default", "other"))),
 )
 
 

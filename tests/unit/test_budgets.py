@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from decisions import turns
+from actors.providers.prices import prices
+from decisions import models, turns
 from decisions.plan import decide
-from events.campaign import Acceptance, Budget, Campaign, Model, Models, Search
+from events.campaign import Acceptance, Budget, Campaign, Model, Search
 from events.log import read
 from events.projections.state import State, replay
 from events.vocabulary import (
@@ -128,10 +129,10 @@ def test_a_model_call_is_reserved_before_it_is_made(budget: Budget, affordable: 
         search=Search(in_flight=8),
         acceptance=Acceptance(),
         budget=budget,
-        models=Models(default=model),
+        models={"default": model},
     )
     state = State()
-    reserved = turns.reservation(_started(state, settings), "design")
+    reserved = models.reserve(_started(state, settings), "default")
 
     n_calls = 0
     while turns.cannot_ask(state, "design") is None:
@@ -146,8 +147,9 @@ def test_a_model_call_is_reserved_before_it_is_made(budget: Budget, affordable: 
 
 def _started(state: State, settings: Campaign) -> State:
     start = RunStarted(
-        campaign=settings, secret_seed="0", versions={}, toolchain={}, sources={}, cards={}
-    )
+        campaign=settings, secret_seed="0", versions={}, toolchain={}, sources={}, cards={},
+        prices=prices(settings, lambda model: None),
+    )  # fmt: skip
     state.apply(Record(seq=0, time_ns=0, actor="director", event=start))
     return state
 

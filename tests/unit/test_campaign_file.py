@@ -83,11 +83,29 @@ def test_an_unknown_key_is_named_with_the_nearest_right_one(
         (
             "[models.default]\nprovider = 'litelm'",
             "'models.default.provider' is \"litelm\"; "
-            "it should be 'catalogue', 'litellm' or 'command'",
+            "it should be 'catalogue', 'litellm', 'command', 'manual' or 'recorded'",
         ),
         (
             "[models.reviewer]\nprovider = 'litellm'",
             "'models.reviewer': provider 'litellm' needs 'model'",
+        ),
+        (
+            "[models.default]\nprovider = 'manual'",
+            "'models.default': provider 'manual' needs 'folder'",
+        ),
+        (
+            "[models.big]\nusd_per_million_in = 1.0",
+            "'models.big': give 'usd_per_million_in' and 'usd_per_million_out' both, or neither",
+        ),
+        ("[models.big]", "'models.big' answers for no role; name it under [roles]"),
+        ("[roles]\nanalyst = []", "'roles.analyst' needs names of models, each once"),
+        (
+            "[roles]\nanalyst = ['default', 'default']",
+            "'roles.analyst' needs names of models, each once",
+        ),
+        (
+            "[roles]\nanalyst = ['big']",
+            "'roles.analyst' names no model: 'big'; there are: default",
         ),
     ],
 )

@@ -335,3 +335,28 @@ def test_doctor_fails_when_something_needed_is_missing(
     monkeypatch.setattr(doctor, "CHECKS", (lambda: doctor.Line("compiler", False, "install gcc"),))
     assert doctor.main([]) == 1
     assert "missing  compiler   install gcc" in capsys.readouterr().out
+
+
+def test_doctor_tells_which_models_can_be_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a key only the name, and whether it is set."""
+    monkeypatch.setattr(doctor, "CHECKS", ())
+    monkeypatch.setenv("MY_KEY", "sk-very-secret")
+    file = tmp_path / "x.toml"
+    file.write_text(
+        'name = "x"\ntarget = "sim"\npreset = "1.0"\nkernels = ["sliding_attention_output"]\n'
+        '[models.a]\nprovider = "litellm"\nmodel = "openai/m"\napi_key_env = "MY_KEY"\n'
+        '[models.b]\nprovider = "recorded"\nrun = "nowhere"\n'
+        '[roles]\narchitect = ["a"]\nanalyst = ["a", "b"]\n'
+    )
+
+    assert doctor.main([str(file)]) == 1
+    said = capsys.readouterr().out
+    assert "ok       model      a: litellm, key in MY_KEY; answers for architect, analyst" in said
+    assert "missing  model      b: 'run' is no run folder: 'nowhere'" in said
+    assert "ok       model      default: catalogue; answers for implementer" in said
+    assert "very-secret" not in said
+    monkeypatch.delenv("MY_KEY")
+    doctor.main([str(file)])
+    assert "variable 'MY_KEY' ('api_key_env') is not set" in capsys.readouterr().out

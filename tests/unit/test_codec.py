@@ -109,7 +109,7 @@ def test_a_value_that_is_not_as_its_type_says_is_refused(reason: Any, why: str) 
 def test_a_wrong_value_inside_a_value_is_refused_too() -> None:
     """Validation goes all the way down, past objects that look ready-made."""
     spent = Spend().model_copy(update={"tokens": "many"})
-    failed = TurnFailed(turn=1, reason="", spent=Spend())
+    failed = TurnFailed(turn=1, reason="", usage=None, spent=Spend())
 
     with pytest.raises(ValueError, match=r"spent.tokens: Input should be a valid integer"):
         packed(failed.model_copy(update={"spent": spent}))

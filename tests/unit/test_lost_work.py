@@ -83,11 +83,12 @@ def test_the_reason_of_a_loss_is_short(tmp_path: Path) -> None:
 def test_a_call_lost_with_its_actor_costs_what_was_reserved(by: str, spent: int) -> None:
     """It may have been paid for; after a resumption it is sent again, on the same reservation."""
     turn = TurnAssigned(
-        turn=1, kernel="k", role="analyst", task="analyse", parent=1, thread=1,
-        reserved=Spend(model_calls=1, tokens=900), reasons="",
+        turn=1, kernel="k", role="analyst", task="analyse", nth=1, model="default", parent=1,
+        thread=1, reserved=Spend(model_calls=1, tokens=900), reasons="",
     )  # fmt: skip
     lost = RequestLost.model_validate({"by": by, "reason": "gone"})
     state = State()
+    state.desk.start(("k",))
     state.apply(Record(seq=0, time_ns=0, actor="director", event=turn))
     state.apply(Record(seq=1, time_ns=0, actor="analyst", because=(0,), event=lost))
 

@@ -41,6 +41,17 @@ def test_a_known_critical_path_is_found() -> None:
     }
 
 
+def test_the_turns_of_a_loop_are_read_one_by_one() -> None:
+    """A dump writes loops out, and numbers what is in them by turn and place."""
+    turns = [instruction(10 * i, 10 * i + 10) | {"index": f"5[{i}].0"} for i in range(3)]
+
+    assert [(o.name, o.begin) for o in of(turns).operations] == [
+        ("instruction 5[0].0", 0),
+        ("instruction 5[1].0", 10),
+        ("instruction 5[2].0", 20),
+    ]
+
+
 def test_engines_overlap_and_idle_as_they_do() -> None:
     found = profile(read(two_loads()))
 

@@ -8,24 +8,31 @@ from typing import cast
 import pytest
 
 from actors.messages import Answer, Command
-from actors.providers.port import Completion, Provider, ProviderError
+from actors.providers.port import Completion, Provider, ProviderError, Question
 from actors.roles import RoleActor, providers_for
 from decisions.brief import Brief
+from decisions.settling import FREE, NOTHING
 from events.campaign import Model, RoleName
 from events.vocabulary import (
     Complaint,
     DesignPlan,
     Designs,
     Draft,
+    Price,
     Review,
     RoleReplied,
     Spend,
     TurnAssigned,
     TurnFailed,
+    Usage,
 )
 from targets.protocol import Ask, Target, TargetError
 
 RESERVED = Spend(model_calls=1, tokens=900, cost_usd=0.5)
+PRICE = Price(usd_per_million_in=3.0, usd_per_million_out=10.0, source="campaign")
+
+
+LITELLM = Model(provider="litellm", model="openai/x")
 
 
 def sha(data: bytes) -> str:
@@ -73,9 +80,9 @@ class ScriptedProvider:
         self.outcome = outcome
         self.prompts: list[str] = []
 
-    def complete(self, prompt: str, ask: Ask) -> Completion:
+    def complete(self, question: Question) -> Completion:
         """Note the prompt; give the outcome."""
-        self.prompts.append(prompt)
+        self.prompts.append(question.prompt)
         if isinstance(self.outcome, ProviderError):
             raise self.outcome
         return self.outcome
@@ -94,6 +101,8 @@ def command(role: RoleName, task: str, texts: Mapping[str, str], model: Model) -
             "kernel": "qkv",
             "role": role,
             "task": task,
+            "nth": 1,
+            "model": "default",
             "parent": 1,
             "thread": 4,
             "complaint": complaint,
@@ -102,7 +111,10 @@ def command(role: RoleName, task: str, texts: Mapping[str, str], model: Model) -
             **shas,
         }
     )
-    brief = Brief("qkv", "task", 1, source, None, None, None, "", (), (), (), ("m",), model, 9)
+    price = FREE if model.is_free else PRICE
+    brief = Brief(
+        "qkv", "task", 1, source, None, None, None, "", (), (), (), ("m",), model, price, 9
+    )
     return Command(11, 11, request, blobs, brief)
 
 
@@ -167,19 +179,19 @@ def test_a_step_is_applied_to_the_best_version() -> None:
 
 def test_a_reply_that_cannot_be_used_is_kept_whole_with_the_complaint() -> None:
     """The repair turn shows both."""
-    provider = ScriptedProvider(Completion("hm", 10, 2, 0.25, 1))
-    answer = turn("reviewer", "review", provider, draft="int d;")
+    provider = ScriptedProvider(Completion("hm", Usage(tokens_in=500, tokens_out=20), 1))
+    answer = turn("reviewer", "review", provider, LITELLM, draft="int d;")
     event = replied(answer)
 
     assert isinstance(event.outcome, Complaint)
     assert b"hm" in answer.blobs
-    assert event.spent == Spend(model_calls=1, tokens=12, cost_usd=0.25)
+    assert event.spent == Spend(model_calls=1, tokens=520, cost_usd=0.0017)
     assert "int d;" in provider.prompts[0]
 
 
 def test_a_repair_shows_the_complaint_and_the_reply_it_is_about() -> None:
     """The model has no memory of its last turn."""
-    provider = ScriptedProvider(Completion("<review>stop</review><reason>r</reason>", 1, 1, 0.0, 1))
+    provider = ScriptedProvider(Completion("<review>stop</review><reason>r</reason>", None, 1))
     answer = turn("reviewer", "review", provider, draft="d", complaint="no reason", previous="OLD")
 
     assert replied(answer).outcome == Review(go=False, reason="r")
@@ -191,16 +203,35 @@ def test_a_provider_without_a_reply_fails_the_turn_and_nothing_else() -> None:
     """A refused call costs a call and no tokens."""
     answer = turn("analyst", "analyse", ScriptedProvider(ProviderError("503", 3)))
 
-    assert answer.event == TurnFailed(turn=4, reason="503", spent=Spend(model_calls=3))
+    assert answer.event == TurnFailed(
+        turn=4, reason="503", usage=NOTHING, spent=Spend(model_calls=3)
+    )
     assert answer.blobs == ()
 
 
 def test_an_abandoned_call_costs_what_was_reserved_for_it() -> None:
     """Nobody knows whether it was billed, so the budget assumes that it was."""
-    answer = turn("analyst", "analyse", ScriptedProvider(ProviderError("late", 2, abandoned=True)))
+    answer = turn("analyst", "analyse", ScriptedProvider(ProviderError("late", 2, usage=None)))
 
     spent = RESERVED.model_copy(update={"model_calls": 2})
-    assert answer.event == TurnFailed(turn=4, reason="late", spent=spent)
+    assert answer.event == TurnFailed(turn=4, reason="late", usage=None, spent=spent)
+
+
+def test_a_reply_that_nobody_counts_costs_what_was_reserved() -> None:
+    """A command says nothing of what it took."""
+    provider = ScriptedProvider(Completion("hm", None, 1))
+    event = replied(turn("reviewer", "review", provider, LITELLM, draft="int d;"))
+
+    assert (event.usage, event.spent) == (None, RESERVED)
+
+
+def test_an_unusable_reply_that_was_counted_costs_its_tokens() -> None:
+    """It was paid for all the same."""
+    error = ProviderError("cut off", 1, Usage(tokens_in=500, tokens_out=8000))
+    answer = turn("reviewer", "review", ScriptedProvider(error), LITELLM, draft="int d;")
+
+    assert isinstance(answer.event, TurnFailed)
+    assert answer.event.spent == Spend(model_calls=1, tokens=8500, cost_usd=0.0815)
 
 
 def test_a_missing_key_is_named_by_its_variable() -> None:
@@ -209,7 +240,10 @@ def test_a_missing_key_is_named_by_its_variable() -> None:
     answer = turn("architect", "design", model=model)
 
     assert answer.event == TurnFailed(
-        turn=4, reason="no API key: set the environment variable SOME_KEY", spent=Spend()
+        turn=4,
+        reason="no API key: set the environment variable SOME_KEY",
+        usage=NOTHING,
+        spent=Spend(),
     )
 
 
@@ -219,7 +253,7 @@ def test_a_target_that_cannot_be_used_fails_the_turn() -> None:
     target.broken = True
 
     assert turn("architect", "design", target=target).event == TurnFailed(
-        turn=4, reason="no compiler; install one", spent=Spend()
+        turn=4, reason="no compiler; install one", usage=NOTHING, spent=Spend()
     )
 
 
@@ -239,6 +273,6 @@ def test_a_turn_of_another_role_is_refused() -> None:
 
 def test_a_provider_error_survives_a_process_boundary() -> None:
     """Actors may run anywhere."""
-    error = pickle.loads(pickle.dumps(ProviderError("why", 2, abandoned=True)))
+    error = pickle.loads(pickle.dumps(ProviderError("why", 2, usage=None)))
 
-    assert (error.reason, error.n_calls, error.abandoned, str(error)) == ("why", 2, True, "why")
+    assert (error.reason, error.n_calls, error.usage, str(error)) == ("why", 2, None, "why")

@@ -149,7 +149,7 @@ def test_a_model_is_not_simulated(small: Path, capsys: pytest.CaptureFixture[str
     with small.open("a") as file:
         file.write('[models.default]\nprovider = "command"\ncommand = ["true"]\n')
     assert simulate.main([str(small)]) == 2
-    assert "the architect's provider is 'command'" in capsys.readouterr().err
+    assert "the provider of 'models.default' is 'command'" in capsys.readouterr().err
 
 
 def test_the_work_of_a_seed_goes_to_other_processes() -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from actors.providers.port import Completion
+from actors.providers.port import Completion, Question
 from decisions.device import weight
 from decisions.room import in_flight, is_full
 from decisions.turns import cannot_ask, wanted
@@ -19,6 +19,7 @@ from events.vocabulary import (
     RoleReplied,
     TurnAssigned,
     TurnDropped,
+    Usage,
 )
 from scripts import audit
 from targets.protocol import Ask
@@ -51,14 +52,14 @@ class OneIdea(Author):
 
     name = "command:author"
 
-    def complete(self, prompt: str, ask: Ask) -> Completion:
+    def complete(self, question: Question) -> Completion:
         """Turn the knob to a value that it never had."""
-        self.prompts.append(prompt)
-        now = facts_of(ask.incumbent_source)["knob"]
+        self.prompts.append(question.prompt)
+        now = facts_of(question.ask.incumbent_source)["knob"]
         knob = f"knob {now}\n"
         edit = f"<search>{knob}</search><replace>{knob}lap {len(self.prompts)}\n</replace>"
         text = f"<hypothesis>One more lap is faster.</hypothesis><edit>{edit}</edit>"
-        return Completion(text, 100, 10, 0.0, 1)
+        return Completion(text, Usage(tokens_in=100, tokens_out=10), 1)
 
 
 class SameDesigns(Author):

@@ -41,15 +41,11 @@ class Chain:
         read = (*self.inputs, *(name for name in operands if name not in known))
         return tuple(dict.fromkeys(read))
 
-
-def root_mean_square(axes: tuple[str, ...], n: int) -> tuple[Step, ...]:
-    """Steps from a value to the root of its mean square plus the kernels' epsilon."""
-    return (*mean_square(axes, n), Step("addf", 1e-6), Step("sqrt"))
-
-
-def mean_square(axes: tuple[str, ...], n: int) -> tuple[Step, ...]:
-    """Steps from a value to its mean square over ``axes`` of ``n`` elements."""
-    return (Step("mulf", "value"), Step("sum", axes), Step("mulf", 1 / n))
+    @property
+    def summed(self) -> tuple[str, ...]:
+        """Axes that its sum, if it has one, goes over."""
+        sums = (step.operand for step in self.steps if step.do == "sum")
+        return next((axes for axes in sums if isinstance(axes, tuple)), ())
 
 
 GELU = (

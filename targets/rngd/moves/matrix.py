@@ -71,7 +71,7 @@ def product(
         matrix: which.
         x: vector over the columns.
         after: steps on the product, with vectors over the rows or numbers.
-        last: nothing that is read later is as large; only this one is split along its columns.
+        last: whether it is the last matrix to arrive: no other is split along its columns.
     """
     x = _blocked(writer, matrix, x)
     if recipe.tile:

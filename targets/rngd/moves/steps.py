@@ -1,15 +1,16 @@
 """Small steps: one other choice, as edits of the best version."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Final, Literal
 
 from targets.edits import Edit, edits
+from targets.rngd.kernels import TASKS
 from targets.rngd.moves.kernels import possible, source
 from targets.rngd.moves.recipe import CHOICES, MEANINGS, Recipe, Value, recipe_in
-from targets.rngd.task import Task
 
 Limit = Literal["loops", "decoding", "tail", "loads"]
 """What a version waits for: the turns of its loops, the weights' decoding, what is left to do when
@@ -24,7 +25,7 @@ _FIRST: Final[dict[Limit, tuple[str, ...]]] = {
 """Choices to change first."""
 _MOST_EDITS: Final = 12
 _LOOP: Final = re.compile(r"^( *for \w+ in tcl\.range\(0, (\d+))(?:, unroll=\d+)?\):$", re.M)
-_UNROLLS: Final = (2, 4, 8)
+_UNROLLS: Final = (2, 3, 4, 5, 8)
 
 
 @dataclass(frozen=True)
@@ -48,50 +49,61 @@ class Step:
         return f"{self.choice} ({MEANINGS[self.choice]}) becomes {self.value}"
 
 
-def steps(task: Task, incumbent: str, limit: Limit | None, seed: int) -> Iterator[Step]:
+def steps(
+    kernel: str, incumbent: str, limit: Limit | None, seed: int, tried: Container[str]
+) -> Iterator[Step]:
     """Yield every step from a source that applies to it.
 
     Args:
-        task: the kernel.
+        kernel: whose source it is.
         incumbent: the source; one that says no choices can only have its loops unrolled.
         limit: what it waits for, if known; the choices that bear on it come first.
         seed: rotates the others.
+        tried: moves to leave out.
     """
     recipe = recipe_in(incumbent)
     if recipe is None:
-        yield from _unrolled(incumbent)
+        yield from (step for step in _unrolled(incumbent) if step.move not in tried)
         return
+    for choice, after in _ordered(_changes(kernel, recipe), limit, seed):
+        step = Step(choice, getattr(after, choice), ())
+        if step.move not in tried and (made := _edited(kernel, incumbent, recipe, after)):
+            yield replace(step, edits=made)
+
+
+def _ordered(
+    changes: Sequence[tuple[str, Recipe]], limit: Limit | None, seed: int
+) -> Iterator[tuple[str, Recipe]]:
+    """Yield one change of every choice, then a second of each, and so on."""
     first = list(_FIRST[limit]) if limit else []
     rest = [name for name in CHOICES if name not in first]
     turn = seed % len(rest)
     order = [*first, *rest[turn:], *rest[:turn]]
-    changes = list(_changes(task, recipe))
     columns = [[change for change in changes if change[0] == name] for name in order]
     for row in zip_longest(*columns):
-        for change in row:
-            if change is not None and (made := _edited(task, incumbent, recipe, change[1])):
-                yield Step(change[0], getattr(change[1], change[0]), made)
+        yield from (change for change in row if change is not None)
 
 
-def _changes(task: Task, recipe: Recipe) -> list[tuple[str, Recipe]]:
-    """Return the recipes with one other value that make another source, nearest values first."""
-    seen = {_body(task, recipe)}
+@lru_cache(maxsize=64)
+def _changes(kernel: str, recipe: Recipe) -> tuple[tuple[str, Recipe], ...]:
+    """Return the recipes with one other value that make another source."""
+    seen = {_body(kernel, recipe)}
     found = []
     for name, other in recipe.neighbours():
-        if possible(task, other) and (body := _body(task, other)) not in seen:
+        if possible(TASKS[kernel], other) and (body := _body(kernel, other)) not in seen:
             seen.add(body)
             found.append((name, other))
-    return found
+    return tuple(found)
 
 
-def _body(task: Task, recipe: Recipe) -> str:
-    return source(task, recipe).removeprefix(recipe.header)
+def _body(kernel: str, recipe: Recipe) -> str:
+    return source(TASKS[kernel], recipe).removeprefix(recipe.header)
 
 
-def _edited(task: Task, incumbent: str, before: Recipe, after: Recipe) -> tuple[Edit, ...]:
+def _edited(kernel: str, incumbent: str, before: Recipe, after: Recipe) -> tuple[Edit, ...]:
     """Return the edits from one recipe to another, or () if the incumbent differs at one."""
     about = incumbent.partition("# Choices: ")[0]
-    old, new = (source(task, recipe, about) for recipe in (before, after))
+    old, new = (source(TASKS[kernel], recipe, about) for recipe in (before, after))
     made = edits(old, new, _line)
     if len(made) > _MOST_EDITS:
         made = (Edit(old.rstrip("\n"), new.rstrip("\n")),)

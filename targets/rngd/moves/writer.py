@@ -1,6 +1,6 @@
 """Writes the source of one kernel: statements, axes, and the tensor operations that they use."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
@@ -52,8 +52,8 @@ class Writer:
     """By name; the parameters to begin with."""
     _lines: list[str] = field(default_factory=list)
     _axes: list[str] = field(default_factory=list)
-    _operations: dict[str, str] = field(default_factory=dict)
-    """Name by text after the name."""
+    _operations: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Name by kind and text after the name."""
     _indent: str = "    "
 
     def __post_init__(self) -> None:
@@ -151,73 +151,61 @@ class Writer:
             chain: what to do.
             width: element type of the output; otherwise that of vectors, f32 for a number.
         """
-        if self.fused or len(chain.steps) + (chain.start != "fetch") <= 1:
+        bits = chain.start == "integers"  # change their meaning on the way: one operation
+        if self.fused or bits or len(chain.steps) + (chain.start != "fetch") <= 1:
             return self._operation(name, role, chain, width)
         return self._one_by_one(name, role, chain, width)
 
     def _one_by_one(self, name: str, role: str, chain: Chain, width: Width | None) -> str:
-        """Add one operation for the start and one for each step."""
+        """Add one operation for the start and one for each step; in f32 up to the last."""
         values = {"value": chain.inputs[0]}
-        if chain.start in ("look up", "contract"):
+        if chain.start != "fetch":
+            exact: Width = "bf16" if chain.start == "look up" else "f32"
             start = replace(chain, steps=())
-            values["value"] = self._operation(f"{name}_0", role, start, None)
-        if chain.start == "integers":  # bits change their meaning on the way: one operation
-            return self._operation(name, role, chain, width)
+            values["value"] = self._operation(f"{name}_0", role, start, exact)
         for at, step in enumerate(chain.steps, 1):
             last = at == len(chain.steps)
+            main = values[step.of]
             operand = step.operand
             if isinstance(operand, str):
                 operand = values.get(operand, operand)
-            main = values[step.of]
-            if operand == main:
-                operand = "value"
-            single = Chain("fetch", (main,), (Step(step.do, operand),))
-            verb = _VERBS.get(step.do, step.do)
-            values[step.into] = self._operation(
-                name if last else f"{name}_{at}", verb, single, width if last else None
+            single = Chain(
+                "fetch", (main,), (Step(step.do, "value" if operand == main else operand),)
             )
+            verb = _VERBS.get(step.do, step.do)
+            tensor = name if last else f"{name}_{at}"
+            values[step.into] = self._operation(tensor, verb, single, width if last else "f32")
         return name
 
     def _operation(self, name: str, role: str, chain: Chain, width: Width | None) -> str:
-        left = self._axes_after(chain)
+        axes = chain.to if chain.start == "contract" else self.tensors[chain.inputs[0]].axes
+        left = tuple(axis for axis in axes if axis not in chain.summed)
         width = width or (self.width if left else "f32")
         self.tensors[name] = Typed(width, left)
-        axes = next((s.operand for s in chain.steps if s.do == "sum"), ())
-        assert isinstance(axes, tuple)
-        extras = [f"[{', '.join(chain.to)}]"] if chain.start == "contract" else []
-        extras += [f"[{', '.join(axes)}]"] if axes else []
-        function = self._function(role, chain, width == "bf16", bool(axes))
-        self.line(f"{name} = {function}({', '.join([*chain.tensors, *extras])})")
+        arguments = {"to": chain.to, "axes": chain.summed}
+        extras = {key: f"[{', '.join(axes)}]" for key, axes in arguments.items() if axes}
+        function = self._function(role, chain, width == "bf16", extras)
+        self.line(f"{name} = {function}({', '.join([*chain.tensors, *extras.values()])})")
         return name
 
-    def _axes_after(self, chain: Chain) -> Axes:
-        axes = list(chain.to if chain.start == "contract" else self.tensors[chain.inputs[0]].axes)
-        for step in chain.steps:
-            if step.do == "sum":
-                assert isinstance(step.operand, tuple)
-                axes = [a for a in axes if a not in step.operand]
-        return tuple(axes)
-
-    def _function(self, role: str, chain: Chain, narrow: bool, sums: bool) -> str:
+    def _function(self, role: str, chain: Chain, narrow: bool, extras: Iterable[str]) -> str:
         """Return the name of the tensor operation that does this, defined once."""
         parameters = _parameters(chain)
-        extras = [*(["to"] if chain.start == "contract" else []), *(["axes"] if sums else [])]
-        header = f"({', '.join([*parameters, *extras])}):\n"
-        text = header + operation_text(chain, narrow, parameters)
-        if self._pairs(chain):
-            text = "E" + text
-        if text not in self._operations:
+        text = f"({', '.join([*parameters, *extras])}):\n"
+        text += operation_text(chain, narrow, parameters)
+        key = ("(tcl.Elementwise)" if self._pairs(chain) else "", text)
+        if key not in self._operations:
             taken = self._operations.values()
             names = [role, *(f"{role}_{n}" for n in range(2, len(taken) + 3))]
-            self._operations[text] = next(n for n in names if n not in taken)
-        return self._operations[text]
+            self._operations[key] = next(n for n in names if n not in taken)
+        return self._operations[key]
 
     def _pairs(self, chain: Chain) -> bool:
         """Whether the language would take the chain for an interleaving of two tensors."""
         if chain.start == "contract" or len(chain.tensors) != 2 or len(chain.steps) < 2:
             return False
         one, other = (sorted(self.tensors[name].axes) for name in chain.tensors)
-        return one == other and all(step.do != "sum" for step in chain.steps)
+        return one == other and not chain.summed
 
     def source(self, about: str, returned: str) -> str:
         """Return the whole source.
@@ -226,7 +214,10 @@ class Writer:
             about: comment lines at its top.
             returned: the tensor that the kernel returns.
         """
-        operations = "".join(map(_definition, self._operations.items()))
+        operations = "".join(
+            f"\n\n@tcl.tensor_operation{kind}\ndef {name}{text}"
+            for (kind, text), name in self._operations.items()
+        )
         values = ", ".join(f'"{name}": {size}' for name, size in self.task.bindings.items())
         head = f"@tcl.kernel(bindings={{{values}}}, strict=True)\ndef {self.task.name}(\n"
         parameters = "".join(f"    {_declared(p)},\n" for p in self.task.parameters)
@@ -264,9 +255,3 @@ def _parameters(chain: Chain) -> list[str]:
     first = main.get(chain.start, ["x"])[: len(chain.inputs)]
     others = len(chain.tensors) - len(first)
     return [*first, *"abcdefgh"[:others]]
-
-
-def _definition(item: tuple[str, str]) -> str:
-    text, name = item
-    kind = "(tcl.Elementwise)" if text.startswith("E") else ""
-    return f"\n\n@tcl.tensor_operation{kind}\ndef {name}{text.removeprefix('E')}"
