@@ -7,9 +7,20 @@ from actors.screening import sha256
 from decisions.policy import IN_FORCE
 from events.blobs import Blobs
 from events.campaign import Campaign
-from events.vocabulary import FactProposed, KernelCard, KernelSources, Price, Probe, RunStarted
+from events.vocabulary import (
+    DocumentText,
+    FactProposed,
+    KernelCard,
+    KernelSources,
+    MicrobenchmarkSources,
+    PointSource,
+    Price,
+    Probe,
+    RunStarted,
+)
 from knowledge.carried import Carried, CarriedFact, misfit
-from targets.protocol import Target
+from knowledge.passages import passages
+from targets.protocol import Document, Documented, Microbenchmark, Probed, Target
 
 
 def first_event(
@@ -19,10 +30,11 @@ def first_event(
     *,
     secret_seed: str,
     versions: Mapping[str, str],
+    documents: Sequence[Document] = (),
     prices: Mapping[str, Price] = MappingProxyType({}),
     facts: Sequence[Carried] = (),
 ) -> RunStarted:
-    """Store the target's sources and what other runs have found, and word the first event.
+    """Store the target's sources, documents and what other runs have found; word the first event.
 
     Args:
         campaign: what to run.
@@ -30,6 +42,7 @@ def first_event(
         blobs: of the run.
         secret_seed: 64 hex digits.
         versions: of the programs.
+        documents: to read after the target's own.
         prices: of the campaign's models that call somebody.
         facts: of other runs; those that fit the campaign's kernels are offered, each once.
 
@@ -46,6 +59,8 @@ def first_event(
         prices=dict(prices),
         shares_host=target.shares_host,
         cards={kernel: _card(kernel, target) for kernel in campaign.kernels},
+        documents=_documents(target, documents, blobs),
+        microbenchmarks=_microbenchmarks(campaign.kernels[0], target, blobs),
         offers=tuple(dict.fromkeys(_offers(facts, campaign.kernels, blobs))),
     )
 
@@ -59,6 +74,36 @@ def _sources(kernel: str, target: Target, blobs: Blobs) -> KernelSources:
         canary_slow=blobs.put(own.canary_slow.encode()),
         bounds={name: blobs.put(source.encode()) for name, source in own.bounds.items()},
     )
+
+
+def _documents(
+    target: Target, further: Sequence[Document], blobs: Blobs
+) -> tuple[DocumentText, ...]:
+    own = target.documents() if isinstance(target, Documented) else ()
+    return tuple(
+        DocumentText(
+            title=document.title,
+            passages=tuple(blobs.put(part.encode()) for part in passages(document.text)),
+        )
+        for document in (*own, *further)
+    )
+
+
+def _microbenchmarks(kernel: str, target: Target, blobs: Blobs) -> dict[str, MicrobenchmarkSources]:
+    """Store the programs of the target's microbenchmarks; on one kernel's buffers will do."""
+    if not isinstance(target, Probed):
+        return {}
+
+    def points(family: Microbenchmark) -> dict[str, PointSource]:
+        return {
+            name: PointSource(source=blobs.put(point.source.encode()), counts=dict(point.counts))
+            for name, point in family.points.items()
+        }
+
+    return {
+        family.name: MicrobenchmarkSources(kernel=kernel, points=points(family))
+        for family in target.microbenchmarks(kernel)
+    }
 
 
 def _offers(

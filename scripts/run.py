@@ -39,6 +39,7 @@ from events.vocabulary import Record, RunResumed, RunStarted
 from scripts import models, report
 from scripts.campaign_file import load
 from scripts.carrying import read_facts
+from scripts.documents import read_documents
 from scripts.main import INTERRUPTED
 from scripts.progress import view
 from scripts.runs import (
@@ -105,6 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         keys = before.toolchain | toolchain
         changed = [k for k in keys if before.toolchain.get(k) != toolchain.get(k)]
         options.say(f"the toolchain has changed since the run last stopped: {', '.join(changed)}")
+    documents = () if records else read_documents(args.what, campaign.knowledge.documents)
     run = run or new_folder(campaign.name, Path("runs"))
     options.say(f"run folder: {run}")
     if before.paused:
@@ -121,6 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         secret_seed=secrets.token_hex(32),
         versions=_versions(),
         prices=prices,
+        documents=documents,
         facts=facts,
     )
     state, head = _drive(run, campaign, first, target, options, clock)
