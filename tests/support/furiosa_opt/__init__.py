@@ -60,7 +60,7 @@ class Place:
         """Put a stand-in on the path."""
         text = (HERE / source).read_text(encoding="utf-8")
         program = self.bin / name
-        program.write_text(f"#!{Path(sys.executable).resolve()} -I\n{text}")
+        program.write_text(f"#!{Path(sys.executable).resolve()} -IS\n{text}")
         program.chmod(0o755)
 
     def version(self, version: str) -> None:

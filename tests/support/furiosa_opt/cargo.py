@@ -22,6 +22,16 @@ def constant(source: str, name: str, default: str) -> str:
     return found[1] if found else default
 
 
+def binary(source: str) -> str:
+    """Return the program that prints what a device file says."""
+    return BINARY.format(
+        error=constant(source, "ERROR", "0"),
+        word=constant(source, "WORD", "PASS"),
+        cycles=constant(source, "CYCLES", "1"),
+        twist=constant(source, "TWIST", ""),
+    )
+
+
 def compiled(arguments: list[str]) -> int:
     """Dump the schedule of the last kernel that the name fits, as without --exact."""
     name = arguments[0].removeprefix("ops::")
@@ -56,14 +66,7 @@ def tested(arguments: list[str]) -> int:
     folder = Path("target") / ("debug" if debug else "release") / "deps"
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "test_kernels-0123456789abcdef"
-    program.write_text(
-        BINARY.format(
-            error=constant(source, "ERROR", "0"),
-            word=constant(source, "WORD", "PASS"),
-            cycles=constant(source, "CYCLES", "1"),
-            twist=constant(source, "TWIST", ""),
-        )
-    )
+    program.write_text(binary(source))
     program.chmod(0o755)
     print(f"  Executable tests/test_kernels.rs ({program})", file=sys.stderr)
     return 0
