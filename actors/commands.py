@@ -27,15 +27,16 @@ def command(state: State, seq: int, place: int, request: Request, blobs: Blobs) 
 
 def _named(request: Request, told: Brief | None) -> tuple[Sha, ...]:
     match request:
-        case TurnAssigned(plan=plan, draft=draft, diagnostics=diagnostics, previous=previous):
+        case TurnAssigned() as turn:
             own = (told.incumbent_source, told.incumbent_profile) if told else ()
-            return tuple(sha for sha in (*own, plan, draft, diagnostics, previous) if sha)
+            named = (*own, turn.plan, turn.draft, turn.diagnostics, turn.passage, turn.previous)
+            return tuple(sha for sha in named if sha)
         case RebaseRequested(onto_source=onto_source, reply=reply):
             return (onto_source, reply)
         case ScreeningRequested(source=source):
             return (source,)
         case MeasurementRequested() as job:
-            return (job.incumbent_artifact, job.candidate_artifact, *job.bounds.values())
+            return (job.incumbent_artifact, job.candidate_artifact, *job.programs.values())
         case FactCheckRequested(probe=probe):
             return (probe.source,)
         case LearningRequested(diagnostics=diagnostics, source=source) as asked:

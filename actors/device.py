@@ -1,15 +1,15 @@
 """The device actor: the only one to touch the device."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from actors.lease import lease
 from actors.messages import Answer, Command
 from actors.screening import sha256
-from decisions.samples import TimedRun, encode, medians, pairs, rounds, schedule
+from decisions.samples import TimedRun, encode, pairs, rounds, schedule, spreads
 from events.toolchain import toolchain_digest
-from events.vocabulary import BoundMeasured, JobFailed, MeasurementRequested, PairsMeasured
+from events.vocabulary import JobFailed, MeasurementRequested, PairsMeasured, ProgramsMeasured
 from targets.protocol import Built, Measured, MeasureFailed, Target
 
 MIN_LIMIT_S = 60.0
@@ -29,10 +29,22 @@ class DeviceActor:
         job = command.request
         if not isinstance(job, MeasurementRequested):
             raise TypeError(f"the device takes no {job.kind}")
+        programs = self._built(job, command)
+        if job.programs and not programs:
+            reason = "none of its programs builds"
+            return Answer(JobFailed(job=job.job, arm="device", reason=reason, device_s=0.0))
         with lease(self._lease_file) as token:
-            if job.purpose == "bound":
-                return self._bound(job, command, token)
+            if programs:
+                return self._programs(job, command, programs, token)
             return self._pairs(job, command, token)
+
+    def _built(self, job: MeasurementRequested, command: Command) -> dict[str, bytes]:
+        """Build the job's programs before it takes the device: a compiler needs none."""
+        built = {
+            name: self._target.build(job.kernel, command.blobs[sha].decode())
+            for name, sha in job.programs.items()
+        }
+        return {name: b.artifact for name, b in built.items() if isinstance(b, Built)}
 
     def _pairs(self, job: MeasurementRequested, command: Command, token: int) -> Answer:
         arms = (command.blobs[job.incumbent_artifact], command.blobs[job.candidate_artifact])
@@ -56,30 +68,27 @@ class DeviceActor:
         )
         return Answer(event, (samples,))
 
-    def _bound(self, job: MeasurementRequested, command: Command, token: int) -> Answer:
+    def _programs(
+        self,
+        job: MeasurementRequested,
+        command: Command,
+        programs: Mapping[str, bytes],
+        token: int,
+    ) -> Answer:
+        arms = (command.blobs[job.incumbent_artifact], *programs.values())
+        checked = (True, *(False for _ in programs))
         began = self._clock()
-        built = {
-            name: self._target.build(job.kernel, command.blobs[sha].decode())
-            for name, sha in job.bounds.items()
-        }
-        loads = {name: b.artifact for name, b in built.items() if isinstance(b, Built)}
-        if not loads:
-            reason = "no load-only variant builds"
-            took = self._clock() - began
-            return Answer(JobFailed(job=job.job, arm="device", reason=reason, device_s=took))
-        arms = (command.blobs[job.incumbent_artifact], *loads.values())
-        checked = (True, *(False for _ in loads))
         got = self._measure(job, arms, rounds(len(arms)), group=len(arms), checked=checked)
         took = self._clock() - began
         if isinstance(got, MeasureFailed):
             return Answer(JobFailed(job=job.job, arm="device", reason=got.reason, device_s=took))
         runs = _timed(got)
-        incumbent_s, *bounds_s = medians(runs, len(arms))
+        incumbent, *times = spreads(runs, len(arms))
         samples = encode(runs)
-        event = BoundMeasured(
+        event = ProgramsMeasured(
             job=job.job,
-            incumbent_s=incumbent_s,
-            bounds_s=dict(zip(loads, bounds_s, strict=True)),
+            incumbent_s=incumbent.median,
+            times_s=dict(zip(programs, times, strict=True)),
             samples=sha256(samples),
             device_s=took,
             token=token,

@@ -9,9 +9,11 @@ from actors.screening import reports, sha256
 from decisions.claims import (
     bound_claim,
     bound_figures,
+    costs_claim,
     noise_claim,
     rule_claim,
 )
+from decisions.fitting import costs
 from events.predicates import breaks, words
 from events.toolchain import toolchain_digest
 from events.vocabulary import (
@@ -42,7 +44,8 @@ class KeeperActor:
         """Answer `FactLearned` or `FactChecked`.
 
         Raises:
-            ValueError: the command asks for neither, or its bound has no figures.
+            ValueError: the command asks for neither, its bound has no figures, or its timings do
+                not tell things apart.
             KeyError: a figure or a blob that the topic needs is missing.
             TargetError: the target cannot be used here.
         """
@@ -61,6 +64,11 @@ class KeeperActor:
                 return self._measured(request, figures, bound_claim(figures))
             case "noise":
                 return self._measured(request, request.figures, noise_claim(request.figures))
+            case "microbenchmark":
+                found = costs(request.timings)
+                return self._measured(request, found, costs_claim(request.microbenchmark, found))
+            case "document" | "claim":
+                raise ValueError("what somebody says is proposed, not learned")
             case "rule":
                 return self._rule(request, command)
             case _:

@@ -1,14 +1,23 @@
 """The first event of a run: what it starts from, with the target's own sources stored."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from actors.screening import sha256
 from decisions.policy import IN_FORCE
 from events.blobs import Blobs
 from events.campaign import Campaign
-from events.vocabulary import KernelCard, KernelSources, Price, RunStarted
-from targets.protocol import Target
+from events.vocabulary import (
+    DocumentText,
+    KernelCard,
+    KernelSources,
+    MicrobenchmarkSources,
+    PointSource,
+    Price,
+    RunStarted,
+)
+from knowledge.passages import passages
+from targets.protocol import Document, Documented, Microbenchmark, Probed, Target
 
 
 def first_event(
@@ -18,9 +27,10 @@ def first_event(
     *,
     secret_seed: str,
     versions: Mapping[str, str],
+    documents: Sequence[Document] = (),
     prices: Mapping[str, Price] = MappingProxyType({}),
 ) -> RunStarted:
-    """Store the target's sources and word the first event.
+    """Store the target's sources and documents, and word the first event.
 
     Args:
         campaign: what to run.
@@ -28,6 +38,7 @@ def first_event(
         blobs: of the run.
         secret_seed: 64 hex digits.
         versions: of the programs.
+        documents: to read after the target's own.
         prices: of the campaign's models that call somebody.
 
     Raises:
@@ -43,6 +54,8 @@ def first_event(
         prices=dict(prices),
         shares_host=target.shares_host,
         cards={kernel: _card(kernel, target) for kernel in campaign.kernels},
+        documents=_documents(target, documents, blobs),
+        microbenchmarks=_microbenchmarks(campaign.kernels[0], target, blobs),
     )
 
 
@@ -55,6 +68,36 @@ def _sources(kernel: str, target: Target, blobs: Blobs) -> KernelSources:
         canary_slow=blobs.put(own.canary_slow.encode()),
         bounds={name: blobs.put(source.encode()) for name, source in own.bounds.items()},
     )
+
+
+def _documents(
+    target: Target, further: Sequence[Document], blobs: Blobs
+) -> tuple[DocumentText, ...]:
+    own = target.documents() if isinstance(target, Documented) else ()
+    return tuple(
+        DocumentText(
+            title=document.title,
+            passages=tuple(blobs.put(part.encode()) for part in passages(document.text)),
+        )
+        for document in (*own, *further)
+    )
+
+
+def _microbenchmarks(kernel: str, target: Target, blobs: Blobs) -> dict[str, MicrobenchmarkSources]:
+    """Store the programs of the target's microbenchmarks; on one kernel's buffers will do."""
+    if not isinstance(target, Probed):
+        return {}
+
+    def points(family: Microbenchmark) -> dict[str, PointSource]:
+        return {
+            name: PointSource(source=blobs.put(point.source.encode()), counts=dict(point.counts))
+            for name, point in family.points.items()
+        }
+
+    return {
+        family.name: MicrobenchmarkSources(kernel=kernel, points=points(family))
+        for family in target.microbenchmarks(kernel)
+    }
 
 
 def _card(kernel: str, target: Target) -> KernelCard:

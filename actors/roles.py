@@ -16,11 +16,10 @@ from actors.providers.recorded import RecordedProvider
 from actors.screening import sha256
 from decisions.brief import Brief
 from decisions.evidence import no_edits
-from decisions.replies import Parsed, PlanTexts, SourceText, parse
+from decisions.replies import AnalysisText, Parsed, PlanTexts, SourceText, SummaryText, parse
 from decisions.settling import PROMPT_TOKENS, settled
 from events.campaign import Model, RoleName
 from events.vocabulary import (
-    Analysis,
     Complaint,
     Draft,
     EditsReapplied,
@@ -97,7 +96,7 @@ class RoleActor:
         reply = command.blobs[request.reply].decode("utf-8", "replace")
         onto = command.blobs[request.onto_source].decode("utf-8", "replace")
         parsed = parse("step", reply, onto)
-        outcome, blobs = self._outcome(parsed)
+        outcome, blobs = self._outcome(parsed, request.kernel)
         if not isinstance(outcome, Draft):
             outcome = no_edits(parsed)
         return Answer(EditsReapplied(candidate=request.candidate, outcome=outcome), blobs)
@@ -111,8 +110,9 @@ class RoleActor:
         self, turn: _Turn, prompt: Prompt, provider: str, completion: Completion, wall_s: float
     ) -> Answer:
         reply = completion.text.encode("utf-8", "replace")
-        parsed = parse(turn.request.task, reply.decode(), turn.texts.source)
-        outcome, blobs = self._outcome(parsed)
+        texts = turn.texts
+        parsed = parse(turn.request.task, reply.decode(), texts.source, texts.passage)
+        outcome, blobs = self._outcome(parsed, turn.request.kernel)
         event = RoleReplied(
             turn=turn.request.turn,
             prompt=sha256(prompt.text.encode()),
@@ -127,14 +127,18 @@ class RoleActor:
         )
         return Answer(event, (prompt.text.encode(), reply, prompt.template.encode(), *blobs))
 
-    def _outcome(self, parsed: Parsed) -> tuple[Outcome, tuple[bytes, ...]]:
+    def _outcome(self, parsed: Parsed, kernel: str) -> tuple[Outcome, tuple[bytes, ...]]:
         match parsed:
             case PlanTexts():
                 return parsed.designs(), tuple(plan.plan.encode() for plan in parsed.plans)
             case SourceText():
                 normalized = sha256(self._target.normalize(parsed.source).encode())
                 return parsed.draft(normalized), (parsed.source.encode(),)
-            case Analysis() | Review() | Complaint() | Nothing():
+            case AnalysisText():
+                return parsed.analysis(kernel), parsed.made.blobs()
+            case SummaryText():
+                return parsed.summary(kernel), parsed.made.blobs()
+            case Review() | Complaint() | Nothing():
                 return parsed, ()
             case _:
                 assert_never(parsed)
@@ -210,6 +214,8 @@ def _unpack(role: RoleName, command: Command) -> _Turn:
         source=text(brief.incumbent_source),
         profile=text(brief.incumbent_profile),
         plan=text(request.plan),
+        document=request.document,
+        passage=text(request.passage),
         draft=text(request.draft),
         diagnostics=text(request.diagnostics),
         complaint=request.complaint or "",

@@ -20,10 +20,10 @@ from events.vocabulary import (
     AnyEvent,
     BlobKind,
     BlobsPruned,
-    BoundMeasured,
     LogRepaired,
     Order,
     PairsMeasured,
+    ProgramsMeasured,
     Record,
     Reply,
     RequestLost,
@@ -115,7 +115,7 @@ class Course:
         event = record.event
         if isinstance(event, RunStarted | RunResumed):
             self.token, self.policy = 0, policy(event.rules, self.former)
-        if isinstance(event, PairsMeasured | BoundMeasured):
+        if isinstance(event, PairsMeasured | ProgramsMeasured):
             self.token = event.token
         for kind, sha in named_by(event):
             self.named.setdefault(sha, set()).add(kind)
@@ -125,7 +125,7 @@ class Course:
         """What holds under every version of the rules."""
         yield from misplaced(self.state, record)
         event = record.event
-        if isinstance(event, PairsMeasured | BoundMeasured) and event.token <= self.token:
+        if isinstance(event, PairsMeasured | ProgramsMeasured) and event.token <= self.token:
             yield f"lease token {event.token} is not newer than {self.token}"
 
     def _decided(self, record: Record) -> Iterator[str]:

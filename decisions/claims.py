@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from decisions.fitting import RESIDUAL
 from events.predicates import spelled
 from events.vocabulary import Predicate
 
@@ -54,6 +55,30 @@ def noise_claim(figures: Mapping[str, float]) -> str:
         f"(robust scale over {figures['n_pairs']:.0f} pairs); running first changes a time by "
         f"{figures['slot_pct']:+.3g}: a smaller effect needs many pairs to be seen."
     )
+
+
+def costs_claim(microbenchmark: str, costs: Mapping[str, float]) -> str:
+    """Word what `decisions.fitting.costs` has found."""
+    things = [name for name in costs if f"{name} high" in costs]
+    said = "; ".join(f"{name} {_cost(costs, name)}" for name in things)
+    return (
+        f"The device takes, says the microbenchmark {microbenchmark}: {said} "
+        f"(their sum is off by {costs[RESIDUAL]:.1%})."
+    )
+
+
+def _cost(costs: Mapping[str, float], name: str) -> str:
+    cost, high = costs[name], costs[f"{name} high"]
+    if not cost:
+        return f"under {_time(high)}"
+    return f"{_time(cost)} +-{high / cost - 1:.0%}"
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
 
 
 def rule_claim(predicate: Predicate | None, doubt: str, signature: str, diagnostics: str) -> str:

@@ -29,6 +29,8 @@ MIN_AA_PAIRS = 6
 MAX_LAUNCHES = 40
 FIRST_JOB_S = 30.0
 """What a job reserves before any job of its kernel is known."""
+MAX_PROBE_FAILURES = 2
+"""Jobs of a microbenchmark that may fail before it is left alone."""
 KEPT_BOUNDS = 3
 """Load-only variants that later bound jobs repeat: the fastest ones of the first."""
 
@@ -73,7 +75,7 @@ def _next_job(state: State) -> Due | None:
     ready = [k for k in state.tree.branches if is_ready(state, k)]
     ready.sort(key=lambda k: (state.ledger.of(k).device_s / weight(state, k), k))
     for kernel in ready:
-        due = _control_job(state, kernel) or _test_job(state, kernel)
+        due = _control_job(state, kernel) or _probe_job(state, kernel) or _test_job(state, kernel)
         if due:
             return due
     return None
@@ -116,6 +118,34 @@ def _control_job(state: State, kernel: str) -> Due | None:
     if ledger.since_sentinel >= SENTINEL_EVERY or n_own < MIN_AA_PAIRS:
         return _pairs_job(state, incumbent, incumbent, "sentinel", "the best against its own copy")
     return None
+
+
+def _probe_job(state: State, kernel: str) -> Due | None:
+    """The next microbenchmark on a kernel's buffers, within its share of the device time."""
+    ledger = state.ledger.of(kernel)
+    share = state.begun.campaign.knowledge.probe_share
+    reserved = _reserve(ledger.probe_job_s or ledger.job_s)
+    used_s, probe_s = state.spending.settled.device_s, state.ledger.probe_s
+    if probe_s + reserved.device_s > share * used_s:
+        return None
+    for name, family in state.begun.microbenchmarks.items():
+        if family.kernel == kernel and is_wanted_probe(state, name):
+            incumbent = state.tree.incumbent(kernel)
+            job = request_pairs(
+                state, incumbent, incumbent, "probe", start=0, n=0,
+                reasons=f"probes took {probe_s:.0f} of {used_s:.0f} device s",
+            )  # fmt: skip
+            programs = {point: source.source for point, source in family.points.items()}
+            update = {"programs": programs, "microbenchmark": name, "launches": 1}
+            job = job.model_copy(update={**update, "reserved": reserved})
+            return Due(job, candidate_evidence(incumbent))
+    return None
+
+
+def is_wanted_probe(state: State, name: str) -> bool:
+    """Whether a microbenchmark has no times yet, and did not fail too often."""
+    probed = state.ledger.probes.get(name)
+    return probed is None or (probed.seq < 0 and probed.failures < MAX_PROBE_FAILURES)
 
 
 def _test_job(state: State, kernel: str) -> Due | None:
@@ -224,7 +254,7 @@ def bound_job(state: State, kernel: str) -> Due:
     job = request_pairs(
         state, incumbent, incumbent, "bound", start=0, n=0, reasons="time over bound"
     )
-    return Due(job.model_copy(update={"bounds": variants}), candidate_evidence(incumbent))
+    return Due(job.model_copy(update={"programs": variants}), candidate_evidence(incumbent))
 
 
 def launches(state: State, kernel: str, candidate: int) -> int:
@@ -239,7 +269,11 @@ def launches(state: State, kernel: str, candidate: int) -> int:
 
 def reserve(ledger: KernelLedger) -> Spend:
     """Device time that a job may take: one and a half times the longest one of its kernel."""
-    return Spend(device_s=FIRST_JOB_S if ledger.job_s is None else 1.5 * ledger.job_s)
+    return _reserve(ledger.job_s)
+
+
+def _reserve(longest_s: float | None) -> Spend:
+    return Spend(device_s=FIRST_JOB_S if longest_s is None else 1.5 * longest_s)
 
 
 def _artifact(node: Node) -> Sha:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from typing import NamedTuple, get_args
 
-from decisions import claims, models, replies, samples
+from decisions import claims, fitting, models, replies, samples
 from decisions.examination import contradictions, profile_head
 from decisions.orders import refusal
 from decisions.settling import NOTHING, settled
@@ -15,9 +15,7 @@ from events.campaign import Model
 from events.predicates import PLACEHOLDERS, breaks, words
 from events.projections.state import State
 from events.vocabulary import (
-    Analysis,
     AnyEvent,
-    BoundMeasured,
     CandidateExamined,
     Complaint,
     Draft,
@@ -33,6 +31,7 @@ from events.vocabulary import (
     PairsMeasured,
     Predicate,
     Probe,
+    ProgramsMeasured,
     RebaseRequested,
     Request,
     Review,
@@ -91,7 +90,8 @@ def _replies(evidence: Evidence) -> Iterator[str]:
 
 def _reply(event: RoleReplied, request: TurnAssigned, evidence: Evidence) -> Iterator[str]:
     parent = evidence.text(evidence.state.tree.nodes[request.parent].source)
-    if not _says(replies.parse(request.task, evidence.text(event.reply), parent), event.outcome):
+    passage, reply = evidence.text(request.passage), evidence.text(event.reply)
+    if not _says(replies.parse(request.task, reply, parent, passage), event.outcome, request):
         yield "the reply does not say what it was read as"
     if left_out(evidence.text(event.prompt)) != event.dropped:
         yield "the prompt has left out something else"
@@ -130,7 +130,7 @@ def _provider(model: Model) -> str:
 def _rebased(event: EditsReapplied, request: RebaseRequested, evidence: Evidence) -> Iterator[str]:
     parsed = replies.parse("step", evidence.text(request.reply), evidence.text(request.onto_source))
     if isinstance(parsed, replies.SourceText):
-        agrees = _says(parsed, event.outcome)
+        agrees = _says(parsed, event.outcome, request)
     else:
         agrees = event.outcome == no_edits(parsed)
     if not agrees:
@@ -149,14 +149,20 @@ def no_edits(parsed: replies.Parsed) -> Complaint:
     return Complaint(reason=reason)
 
 
-def _says(parsed: replies.Parsed, recorded: Outcome) -> bool:
+def _says(
+    parsed: replies.Parsed, recorded: Outcome, request: TurnAssigned | RebaseRequested
+) -> bool:
     """Whether ``recorded`` is all that was read, but for the target's normal form of a source."""
     match parsed:
         case replies.PlanTexts():
             return recorded == parsed.designs()
         case replies.SourceText():
             return isinstance(recorded, Draft) and recorded == parsed.draft(recorded.normalized)
-        case Analysis() | Review() | Complaint() | Nothing():
+        case replies.AnalysisText():
+            return recorded == parsed.analysis(request.kernel)
+        case replies.SummaryText():
+            return recorded == parsed.summary(request.kernel)
+        case Review() | Complaint() | Nothing():
             return recorded == parsed
 
 
@@ -168,8 +174,8 @@ def _samples(evidence: Evidence) -> Iterator[str]:
         match evidence.event, evidence.request:
             case PairsMeasured() as event, MeasurementRequested() as request:
                 yield from _pairs(event, request, evidence.blob)
-            case BoundMeasured() as event, MeasurementRequested() as request:
-                yield from _bounds(event, request, evidence.blob)
+            case ProgramsMeasured() as event, MeasurementRequested() as request:
+                yield from _programs(event, request, evidence.blob)
             case _:
                 pass
     except ValueError as error:
@@ -190,15 +196,19 @@ def _pairs(event: PairsMeasured, request: MeasurementRequested, blob: ReadBlob) 
         yield "an arm was outside of the tolerance, and the pairs were kept"
 
 
-def _bounds(event: BoundMeasured, request: MeasurementRequested, blob: ReadBlob) -> Iterator[str]:
+def _programs(
+    event: ProgramsMeasured, request: MeasurementRequested, blob: ReadBlob
+) -> Iterator[str]:
     runs = samples.decode(blob(event.samples))
-    n_arms = 1 + len(event.bounds_s)
+    n_arms = 1 + len(event.times_s)
     if tuple(run.arm for run in runs) != samples.rounds(n_arms):
         yield "the arms did not run in turn"
-    elif samples.medians(runs, n_arms) != (event.incumbent_s, *event.bounds_s.values()):
-        yield "the times are not the medians of the raw samples"
-    if list(event.bounds_s) != [name for name in request.bounds if name in event.bounds_s]:
-        yield "the variants are not those that were asked for"
+    else:
+        incumbent, *others = samples.spreads(runs, n_arms)
+        if (incumbent.median, *others) != (event.incumbent_s, *event.times_s.values()):
+            yield "the times are not those of the raw samples"
+    if list(event.times_s) != [name for name in request.programs if name in event.times_s]:
+        yield "the programs are not those that were asked for"
 
 
 # ---- what screening found, and what was learned --------------------------------------------
@@ -247,11 +257,16 @@ def _probe(event: FactChecked, request: FactCheckRequested) -> Iterator[str]:
 
 
 def _is_figure(event: FactLearned, request: LearningRequested) -> bool:
-    if request.topic == "bound":
-        figures = claims.bound_figures(request.figures)
-        claim = claims.bound_claim(figures)
-    else:
-        figures, claim = request.figures, claims.noise_claim(request.figures)
+    figures = request.figures
+    match request.topic:
+        case "bound":
+            figures = claims.bound_figures(request.figures)
+            claim = claims.bound_claim(figures)
+        case "microbenchmark":
+            figures = fitting.costs(request.timings)
+            claim = claims.costs_claim(request.microbenchmark, figures)
+        case _:
+            claim = claims.noise_claim(request.figures)
     said = (event.value, event.claim, event.signature, event.probe)
     return said == (figures, claim, "", None) and not (event.predicate or event.trials)
 
@@ -322,7 +337,7 @@ def _orders(evidence: Evidence) -> Iterator[str]:
 ORDER_KINDS = tuple(order.model_fields["kind"].default for order in get_args(Order))
 READINGS = (
     Reading("replies", 1, ("role_replied", "turn_failed", "edits_reapplied"), _replies),
-    Reading("samples", 1, ("pairs_measured", "bound_measured"), _samples),
+    Reading("samples", 1, ("pairs_measured", "programs_measured"), _samples),
     Reading("examination", 1, ("candidate_examined",), _examination),
     Reading("facts", 1, ("fact_learned", "fact_checked"), _facts),
     Reading("orders", 1, ORDER_KINDS, _orders),

@@ -5,20 +5,24 @@ from itertools import islice
 
 from decisions import device
 from decisions.due import Due
+from decisions.fitting import is_fittable
 from events.projections.state import State
-from events.vocabulary import LearningRequested, Request, Sha
+from events.vocabulary import LearningRequested, Request, Sha, Timing
 
 N_BUILT = 20
 """Latest sources known to build that a rule is held against."""
 
 
 def request(state: State) -> Due | None:
-    """Ask for the fact that new evidence allows: noise, bound, or a rule from a build failure."""
+    """Ask for the fact that new evidence allows.
+
+    That is the noise, the bound, what a microbenchmark says, or a rule from a build failure.
+    """
     for kernel in state.tree.branches:
         due = _noise(state, kernel) or _bound(state, kernel)
         if due:
             return due
-    return _rule(state)
+    return _microbenchmark(state) or _rule(state)
 
 
 def _noise(state: State, kernel: str) -> Due | None:
@@ -43,6 +47,23 @@ def _bound(state: State, kernel: str) -> Due | None:
     evidence = (ledger.bound_seq,)
     request = LearningRequested(kernel=kernel, topic="bound", figures=figures)
     return Due(request, evidence)
+
+
+def _microbenchmark(state: State) -> Due | None:
+    for name, probed in state.ledger.probes.items():
+        if probed.seq < 0 or name in state.knowledge.fitted:
+            continue
+        points = state.begun.microbenchmarks[name].points
+        timings = tuple(
+            Timing(counts=points[point].counts, time_s=time_s)
+            for point, time_s in probed.times_s.items()
+        )
+        if is_fittable(timings):
+            request = LearningRequested(
+                kernel="", topic="microbenchmark", microbenchmark=name, timings=timings
+            )
+            return Due(request, (probed.seq,))
+    return None
 
 
 def _rule(state: State) -> Due | None:

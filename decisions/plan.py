@@ -15,6 +15,7 @@ from decisions import (
     knowledge,
     learning,
     opening,
+    reading,
     rebase,
     screening,
     turns,
@@ -62,6 +63,7 @@ RULES = (
     ),
     Rule("turns.repair", 1, ("turn_assigned",), turns.repair),
     Rule("knowledge.judge", 1, ("fact_judged",), knowledge.judge),
+    Rule("reading.propose", 1, ("fact_proposed",), reading.propose),
     Rule("learning.request", 1, ("learning_requested",), learning.request),
     Rule("closing.close", 1, ("search_closed",), closing.close),
     Rule(
@@ -73,6 +75,7 @@ RULES = (
     Rule("screening.request", 1, ("screening_requested",), screening.request),
     Rule("device.next_job", 1, ("measurement_requested",), device.next_job),
     Rule("knowledge.check", 1, ("fact_check_requested",), knowledge.check),
+    Rule("reading.read", 1, ("turn_assigned", "turn_dropped"), reading.read),
     Rule("turns.assign", 1, ("turn_assigned",), turns.assign),
 )
 """First come verdicts on what is known, then new work; the first rule with an answer wins."""

@@ -5,10 +5,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from events.vocabulary import Pair
+from events.vocabulary import Pair, Spread
 
-BOUND_ROUNDS = 7
-"""Times that a bound job goes round its arms; the first round is a warm-up."""
+ROUNDS = 7
+"""Times that a job of programs goes round its arms; the first round is a warm-up."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class TimedRun:
     """One run of one arm."""
 
     arm: int
-    """0 is the incumbent, 1 the candidate; in a bound job the load-only variants follow."""
+    """0 is the incumbent, 1 the candidate; in a job of programs these follow."""
     launches_s: tuple[float, ...]
     probe_s: float
 
@@ -54,8 +54,8 @@ def schedule(coins: Sequence[bool]) -> tuple[int, ...]:
 
 
 def rounds(n_arms: int) -> tuple[int, ...]:
-    """Arms in the order of a bound job."""
-    return tuple(range(n_arms)) * BOUND_ROUNDS
+    """Arms in the order of a job of programs."""
+    return tuple(range(n_arms)) * ROUNDS
 
 
 def pairs(runs: Sequence[TimedRun]) -> tuple[Pair, ...]:
@@ -73,9 +73,11 @@ def _pair(first: TimedRun, second: TimedRun) -> Pair:
     )
 
 
-def medians(runs: Sequence[TimedRun], n_arms: int) -> tuple[float, ...]:
-    """Median run time per arm of a bound job; the first round is the warm-up and is left out."""
+def spreads(runs: Sequence[TimedRun], n_arms: int) -> tuple[Spread, ...]:
+    """Run times per arm of a job of programs; the first round is the warm-up and is left out."""
     rest = runs[n_arms:]
-    return tuple(
-        statistics.median(run.time_s for run in rest if run.arm == arm) for arm in range(n_arms)
-    )
+    return tuple(_spread([run.time_s for run in rest if run.arm == arm]) for arm in range(n_arms))
+
+
+def _spread(times_s: Sequence[float]) -> Spread:
+    return Spread(low=min(times_s), median=statistics.median(times_s), high=max(times_s))

@@ -7,7 +7,6 @@ from events.projections.state import State, work_id
 from events.vocabulary import (
     AnyEvent,
     BlobsPruned,
-    BoundMeasured,
     CandidateExamined,
     EditsReapplied,
     FactChecked,
@@ -19,6 +18,7 @@ from events.vocabulary import (
     MeasurementRequested,
     Order,
     PairsMeasured,
+    ProgramsMeasured,
     RebaseRequested,
     Record,
     Reply,
@@ -114,12 +114,12 @@ def _fits(record: Record, request: Request) -> bool:
             return isinstance(request, TurnAssigned) and request.turn == turn
         case CandidateExamined(candidate=candidate):
             return isinstance(request, ScreeningRequested) and request.candidate == candidate
-        case BoundMeasured(job=job):
-            return _is_job(request, job, of_bound=(True,))
+        case ProgramsMeasured(job=job):
+            return _is_job(request, job, of_programs=(True,))
         case PairsMeasured(job=job):
-            return _is_job(request, job, of_bound=(False,))
+            return _is_job(request, job, of_programs=(False,))
         case JobFailed(job=job):
-            return _is_job(request, job, of_bound=(True, False))
+            return _is_job(request, job, of_programs=(True, False))
         case EditsReapplied(candidate=candidate):
             return isinstance(request, RebaseRequested) and request.candidate == candidate
         case FactChecked(fact=fact):
@@ -128,11 +128,11 @@ def _fits(record: Record, request: Request) -> bool:
             return isinstance(request, LearningRequested)
 
 
-def _is_job(request: Request, job: int, *, of_bound: tuple[bool, ...]) -> bool:
+def _is_job(request: Request, job: int, *, of_programs: tuple[bool, ...]) -> bool:
     return (
         isinstance(request, MeasurementRequested)
         and request.job == job
-        and (request.purpose == "bound") in of_bound
+        and (request.purpose in ("bound", "probe")) in of_programs
     )
 
 
@@ -142,7 +142,7 @@ def _figures(state: State, record: Record) -> Iterator[str]:
     spent: tuple[float, ...] = ()
     if isinstance(event, RoleReplied | TurnFailed):
         spent = tuple(event.spent.model_dump().values())
-    elif isinstance(event, PairsMeasured | BoundMeasured | JobFailed):
+    elif isinstance(event, PairsMeasured | ProgramsMeasured | JobFailed):
         spent = (event.device_s,)
     if any(amount < 0 for amount in spent):
         yield "less than nothing was spent"
@@ -150,7 +150,7 @@ def _figures(state: State, record: Record) -> Iterator[str]:
         case (
             CandidateExamined(toolchain=named)
             | PairsMeasured(toolchain=named)
-            | BoundMeasured(toolchain=named)
+            | ProgramsMeasured(toolchain=named)
             | FactLearned(toolchain=named)
             | FactChecked(toolchain=named)
         ) if named != state.toolchain_digest and record.because[0] > state.toolchain_seq:

@@ -28,6 +28,7 @@ from events.vocabulary import (
     Review,
     RoleReplied,
     Sha,
+    Summary,
     Task,
     TurnAssigned,
     TurnDropped,
@@ -42,6 +43,7 @@ TASKS: Mapping[Task, RoleName] = {
     "analyse": "analyst",
     "step": "optimizer",
     "review": "reviewer",
+    "summarize": "analyst",
 }
 THINKING = ("design", "analyse", "step")
 """Tasks that look at what was tried: one of them per kernel at a time, so that none repeats."""
@@ -77,9 +79,7 @@ def _answer(
     match reply.outcome:
         case Designs():
             return _hand_out(state, thread, reply, because)
-        case Analysis():
-            return _next(state, thread, "step", because)
-        case Nothing() if thread.turn.task == "analyse":
+        case Analysis() | Nothing() if thread.turn.task == "analyse":
             return _next(state, thread, "step", because)
         case Draft(source=source, hypothesis=hypothesis):
             is_new_idea = thread.turn.task == "step" and reply.provider != "catalogue"
@@ -94,6 +94,8 @@ def _answer(
             return _drop(thread, reason, because)
         case Complaint(reason=reason):
             return _unusable(state, thread, reply, reason, because)
+        case Analysis() | Summary():
+            raise LookupError(f"thread {thread.thread} cannot go on from its {thread.turn.task}")
 
 
 def _hand_out(
@@ -203,7 +205,7 @@ def repair(state: State) -> Due | None:
             continue
         if is_full(state, node.kernel) or not models.can_ask(state, turn.model):
             continue
-        again = _word(state, node.kernel, "implement", turn.model, f"c{candidate} was refused")
+        again = word(state, node.kernel, "implement", turn.model, f"c{candidate} was refused")
         update = {
             "repairs": candidate,
             "plan": turn.plan,
@@ -278,10 +280,10 @@ def _turn(
     if drawn is None:
         return None
     model, why = drawn
-    return _word(state, kernel, task, model, f"{reasons}; {why}" if why else reasons, thread)
+    return word(state, kernel, task, model, f"{reasons}; {why}" if why else reasons, thread)
 
 
-def _word(
+def word(
     state: State, kernel: str, task: Task, model: str, reasons: str, thread: int | None = None
 ) -> TurnAssigned:
     """Word a turn; it begins a thread of its own unless it is one of another."""

@@ -1,14 +1,16 @@
 """Which blobs an event names: they are durable before it, and audit reads each of them."""
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from events.vocabulary import (
+    Analysis,
     AnyEvent,
     BlobKind,
     BlobsPruned,
-    BoundMeasured,
     CandidateExamined,
     CandidateProposed,
+    Claim,
     Designs,
     Draft,
     EditsReapplied,
@@ -17,9 +19,11 @@ from events.vocabulary import (
     FactProposed,
     LogRepaired,
     PairsMeasured,
+    ProgramsMeasured,
     RoleReplied,
     RunStarted,
     Sha,
+    Summary,
 )
 
 
@@ -38,12 +42,9 @@ def blobs_of(event: AnyEvent) -> tuple[Sha, ...]:
 def named_by(event: AnyEvent) -> tuple[Named, ...]:
     """The same blobs with what each of them is."""
     match event:
-        case RunStarted(sources=sources):
-            return tuple(
-                Named("source", sha)
-                for own in sources.values()
-                for sha in (own.baseline, own.canary_wrong, own.canary_slow, *own.bounds.values())
-            )
+        case RunStarted() as start:
+            read = (Named("passage", sha) for text in start.documents for sha in text.passages)
+            return (*(Named("source", sha) for sha in _own_sources(start)), *read)
         case RoleReplied() as reply:
             return _of_reply(reply)
         case CandidateProposed(source=source) | EditsReapplied(outcome=Draft(source=source)):
@@ -52,7 +53,7 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return _of_examination(examined)
         case FactLearned() | FactProposed() | FactChecked():
             return _of_fact(event)
-        case PairsMeasured(samples=samples) | BoundMeasured(samples=samples):
+        case PairsMeasured(samples=samples) | ProgramsMeasured(samples=samples):
             return (Named("samples", samples),)
         case LogRepaired(sha=sha):
             return (Named("torn_tail", sha),)
@@ -72,6 +73,22 @@ def _of_fact(event: FactLearned | FactProposed | FactChecked) -> tuple[Named, ..
             return tuple(named for named in own if named.sha)
         case FactChecked(diagnostics=diagnostics):
             return (Named("diagnostics", diagnostics),) if diagnostics else ()
+
+
+def _of_claims(claims: Sequence[Claim]) -> Iterator[Named]:
+    for claim in claims:
+        if claim.quote is not None:
+            yield Named("passage", claim.quote)
+        if claim.probe is not None:
+            yield Named("source", claim.probe.source)
+
+
+def _own_sources(start: RunStarted) -> Iterator[Sha]:
+    """The target's own: what the search starts from, and its microbenchmarks."""
+    for own in start.sources.values():
+        yield from (own.baseline, own.canary_wrong, own.canary_slow, *own.bounds.values())
+    for family in start.microbenchmarks.values():
+        yield from (point.source for point in family.points.values())
 
 
 def _of_examination(examined: CandidateExamined) -> tuple[Named, ...]:
@@ -94,5 +111,7 @@ def _of_reply(reply: RoleReplied) -> tuple[Named, ...]:
             return (*own, *(Named("plan", design.plan) for design in designs))
         case Draft(source=source):
             return (*own, Named("source", source))
+        case Analysis(claims=claims) | Summary(claims=claims):
+            return (*own, *_of_claims(claims))
         case _:
             return own

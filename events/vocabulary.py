@@ -22,22 +22,23 @@ Sha = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 CandidateId = int
 """Number of a candidate in the order of proposal, from 1; shown as ``c17``."""
 Form = Literal["baseline", "canary_wrong", "canary_slow", "design", "step"]
-Task = Literal["design", "implement", "analyse", "step", "review"]
+Task = Literal["design", "implement", "analyse", "step", "review", "summarize"]
 Stage = Literal["duplicate", "rule", "build", "correctness"]
 BlobKind = Literal[
     "source", "prompt", "reply", "template", "plan", "artifact", "diagnostics", "samples",
     "profile", "passage", "torn_tail", "pruned_list",
 ]  # fmt: skip
 """What a blob is to the event that names it first."""
-Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "final"]
+Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "probe", "final"]
 Resource = Literal["wall_s", "device_s", "model_calls", "tokens", "cost_usd"]
 """What a budget limits."""
 Comparison = Literal[
     "above", "below", "other_than", "no_multiple_of", "no_divisor_of", "no_power_of_two"
 ]  # fmt: skip
 """What a number must be, to a limit, to break a rule; the last one needs no limit."""
-Topic = Literal["bound", "noise", "rule", "document", "microbenchmark"]
-"""What a fact is about; each topic has its own way of being checked."""
+Topic = Literal["bound", "noise", "rule", "document", "claim", "microbenchmark"]
+"""What a fact is about; each topic has its own way of being checked. What a document says and what
+an agent claims are both checked by a probe."""
 FactState = Literal["proposed", "confirmed", "refuted", "stale"]
 """What is believed of a fact; stale: it was checked under another toolchain."""
 Prediction = Literal["builds", "refused", "computes", "costs"]
@@ -77,6 +78,10 @@ class RunStarted(Value):
     sources: dict[str, "KernelSources"]
     """Per kernel, the target's own sources that the run starts from."""
     cards: dict[str, "KernelCard"]
+    microbenchmarks: dict[str, "MicrobenchmarkSources"] = {}
+    """The target's own, by name, in the order in which they are run."""
+    documents: tuple["DocumentText", ...] = ()
+    """What there is to read of the target, in order."""
     prices: dict[str, "Price"] = {}
     """What the models take, by their names in the campaign; one that calls nobody has none."""
     shares_host: bool = False
@@ -101,6 +106,30 @@ class KernelSources(Value):
     canary_slow: Sha
     bounds: dict[str, Sha]
     """Load-only variants by name; the fastest one is the bound."""
+
+
+class MicrobenchmarkSources(Value):
+    """A family of programs whose times together say what some things cost."""
+
+    kernel: str
+    """Whose buffers they bind."""
+    points: dict[str, "PointSource"]
+
+
+class PointSource(Value):
+    """A program of a microbenchmark."""
+
+    source: Sha
+    counts: dict[str, float]
+    """How often a launch does each thing, or how much of it."""
+
+
+class DocumentText(Value):
+    """A document, kept whole with the run."""
+
+    title: str
+    passages: tuple[Sha, ...]
+    """Its parts in order, each short enough for a prompt."""
 
 
 class KernelCard(Value):
@@ -251,6 +280,9 @@ class TurnAssigned(Value):
     """Reviewer: the source to read. Implementer: the refused one."""
     diagnostics: Sha | None = None
     """Implementer: what the build said of the refused source, if it was the build."""
+    document: str = ""
+    passage: Sha | None = None
+    """Summary: title of a document, and the part of it to read."""
     complaint: str | None = None
     """Repair: why the last reply could not be used."""
     previous: Sha | None = None
@@ -295,12 +327,35 @@ class Draft(Value):
     cites: tuple[str, ...] = ()
 
 
+class Claim(Value):
+    """What an agent says of the target."""
+
+    says: str
+    """One sentence."""
+    quote: Sha | None
+    """Summary: the words of the passage that it rests on."""
+    probe: "Probe | None"
+
+
 class Analysis(Value):
     """An analyst's one bottleneck."""
 
     type: Literal["analysis"] = "analysis"
     bottleneck: str
     advice: str
+    claims: tuple[Claim, ...] = ()
+    """That a program can check."""
+    dropped: tuple[str, ...] = ()
+    """Why other claims of the reply are not among them."""
+
+
+class Summary(Value):
+    """What an analyst says that a passage of a document says."""
+
+    type: Literal["summary"] = "summary"
+    claims: tuple[Claim, ...]
+    dropped: tuple[str, ...] = ()
+    """As of `Analysis`; a claim whose probe alone is dropped is kept."""
 
 
 class Review(Value):
@@ -326,7 +381,8 @@ class Nothing(Value):
 
 
 Outcome = Annotated[
-    Designs | Draft | Analysis | Review | Complaint | Nothing, Field(discriminator="type")
+    Designs | Draft | Analysis | Summary | Review | Complaint | Nothing,
+    Field(discriminator="type"),
 ]
 
 
@@ -509,8 +565,10 @@ class MeasurementRequested(Value):
     """Equal to `incumbent` for an A/A job."""
     incumbent_artifact: Sha
     candidate_artifact: Sha
-    bounds: dict[str, Sha] = {}
-    """Bound jobs: load-only sources to build and interleave with the incumbent."""
+    programs: dict[str, Sha] = {}
+    """Bound and probe jobs: the target's own sources to build and interleave with the incumbent."""
+    microbenchmark: str = ""
+    """Probe jobs: whose programs they are."""
     coins: tuple[bool, ...]
     """Per pair: True if the candidate runs first."""
     scale: tuple[float, float] | None = None
@@ -550,15 +608,27 @@ class PairsMeasured(Value):
     toolchain: str
 
 
-class BoundMeasured(Value):
-    """Reply: load-only variants interleaved with the incumbent."""
+class Spread(Value):
+    """Run times of one program in the rounds of a job, seconds per launch.
 
-    kind: Literal["bound_measured"] = "bound_measured"
+    With six rounds, the least and the greatest are a 97 % interval for the true median.
+    """
+
+    low: float
+    median: float
+    high: float
+
+
+class ProgramsMeasured(Value):
+    """Reply: the target's own programs interleaved with the incumbent."""
+
+    kind: Literal["programs_measured"] = "programs_measured"
     job: int
     incumbent_s: float
-    bounds_s: dict[str, float]
-    """Median run time per load-only variant."""
+    times_s: dict[str, "Spread"]
+    """By program, of those that build."""
     samples: Sha
+    """Every launch of every run, warm-up included (JSON)."""
     device_s: float
     token: int
     toolchain: str
@@ -688,6 +758,15 @@ class HarnessChecked(Value):
 # ---- knowledge -----------------------------------------------------------------------------
 
 
+class Timing(Value):
+    """A program of a microbenchmark, what it counts, and its time."""
+
+    counts: dict[str, float]
+    """How often a launch does each thing, or how much of it."""
+    time_s: float = Field(gt=0)
+    """Median of the rounds, seconds per launch."""
+
+
 class Probe(Value):
     """A program with what it should do: how a claim is checked."""
 
@@ -708,7 +787,7 @@ class LearningRequested(Value):
 
     kind: Literal["learning_requested"] = "learning_requested"
     kernel: str
-    topic: Literal["bound", "noise", "rule"]
+    topic: Topic
     figures: dict[str, float] = {}
     """Bound and noise: what the evidence says, in the units that the keys name."""
     diagnostics: Sha | None = None
@@ -720,6 +799,9 @@ class LearningRequested(Value):
     """Rules: sources known to build, which no rule may refuse."""
     elsewhere: tuple[Sha, ...] = ()
     """Rules: the baselines of the other kernels, for which a rule may hold as well."""
+    microbenchmark: str = ""
+    timings: tuple[Timing, ...] = ()
+    """Microbenchmarks: its name, and what its programs took."""
 
 
 class Condition(Value):
@@ -879,7 +961,7 @@ Reply = (
     | EditsReapplied
     | CandidateExamined
     | PairsMeasured
-    | BoundMeasured
+    | ProgramsMeasured
     | JobFailed
     | FactLearned
     | FactChecked

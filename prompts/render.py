@@ -14,12 +14,15 @@ from prompts.told import Texts, Told
 
 TEMPLATES = (
     "analyst_analyse",
+    "analyst_summarize",
     "architect_design",
     "implementer_implement",
     "optimizer_step",
     "reviewer_review",
 )
-_PARTS = ("_known", "_profile", "_hints", "_history", "_proposal", "_plan", "_repair")
+_PARTS = (
+    "_known", "_profile", "_hints", "_history", "_proposal", "_claim", "_plan", "_repair",
+)  # fmt: skip
 _LINE = 400
 _BEGINNING = 24_000
 """Characters of an unusable reply that its author is shown again; it may be a megabyte long."""

@@ -136,6 +136,9 @@ class Texts:
     source: str
     """Of the best version."""
     plan: str = ""
+    document: str = ""
+    """Title of the document that the passage is of."""
+    passage: str = ""
     draft: str = ""
     complaint: str = ""
     """Why the previous reply could not be used."""

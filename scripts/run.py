@@ -36,6 +36,7 @@ from events.pruned import KnownBlobs
 from events.vocabulary import Price, Record, RunResumed, RunStarted
 from scripts import models, report
 from scripts.campaign_file import load
+from scripts.documents import read_documents
 from scripts.main import INTERRUPTED
 from scripts.progress import view
 from scripts.runs import (
@@ -48,7 +49,7 @@ from scripts.runs import (
     without_traceback,
 )
 from sim.clock import VirtualClock
-from targets.protocol import Target, VirtualTarget
+from targets.protocol import Document, Target, VirtualTarget
 from targets.registry import load_target
 
 PACKAGES = (
@@ -101,6 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         keys = before.toolchain | toolchain
         changed = [k for k in keys if before.toolchain.get(k) != toolchain.get(k)]
         options.say(f"the toolchain has changed since the run last stopped: {', '.join(changed)}")
+    documents = () if records else read_documents(args.what, campaign.knowledge.documents)
     run = run or new_folder(campaign.name, Path("runs"))
     options.say(f"run folder: {run}")
     if before.paused:
@@ -110,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         began_ns = records[0].time_ns if records else time.time_ns()
         clock = VirtualClock(began_ns, ((before.spending.last_ns or began_ns) - began_ns) / 1e9)
         target.clock = clock
-    state, head = _drive(run, campaign, prices, target, options, clock)
+    state, head = _drive(run, campaign, prices, target, options, clock, documents)
     return _conclude(state, run, head, options, is_reported=False)
 
 
@@ -219,6 +221,7 @@ def _drive(
     target: Target,
     options: Options,
     clock: VirtualClock | None,
+    documents: Sequence[Document],
 ) -> tuple[State, str]:
     """Take a run from where it is to its end, or to a stop; return the state and the log's head.
 
@@ -240,7 +243,13 @@ def _drive(
         if _campaign(records) is None:
             seed = secrets.token_hex(32)
             first = first_event(
-                campaign, target, blobs, secret_seed=seed, versions=_versions(), prices=prices
+                campaign,
+                target,
+                blobs,
+                secret_seed=seed,
+                versions=_versions(),
+                documents=documents,
+                prices=prices,
             )
             director.start(first)
         else:

@@ -7,7 +7,6 @@ from typing import NamedTuple, get_args
 from events.projections.spending import Amount
 from events.projections.state import State
 from events.vocabulary import (
-    BoundMeasured,
     CandidateAccepted,
     CandidateId,
     CandidateProposed,
@@ -17,6 +16,7 @@ from events.vocabulary import (
     JobFailed,
     MeasurementRequested,
     PairsMeasured,
+    ProgramsMeasured,
     Record,
     Reply,
     Spend,
@@ -106,7 +106,7 @@ class Invariants:
                 self._one_job(record)
             case TurnAssigned():
                 self._in_time(record)
-            case PairsMeasured() | BoundMeasured() | JobFailed() as event:
+            case PairsMeasured() | ProgramsMeasured() | JobFailed() as event:
                 self._exclusive(record, event)
             case _:
                 pass
@@ -159,7 +159,9 @@ class Invariants:
         if jobs != [record.seq]:
             raise ViolationError(record.seq, "the device has one job at a time", f"{jobs}")
 
-    def _exclusive(self, record: Record, event: PairsMeasured | BoundMeasured | JobFailed) -> None:
+    def _exclusive(
+        self, record: Record, event: PairsMeasured | ProgramsMeasured | JobFailed
+    ) -> None:
         began_ns = record.time_ns - round(event.device_s * 1e9)
         if began_ns < self._free_ns - TOLERANCE_S * 1e9:
             early = f"a job began {(self._free_ns - began_ns) / 1e9:.6f} s before that"

@@ -35,6 +35,35 @@ class Sources:
 
 
 @dataclass(frozen=True)
+class Document:
+    """A text about the target or its language."""
+
+    title: str
+    """Of which no two documents have the same."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """One program of a microbenchmark."""
+
+    source: str
+    counts: Mapping[str, float]
+    """How often a launch does each thing, or how much of it, by the name of the thing. The time is
+    taken for the sum of these counts, each times what one of its things costs."""
+
+
+@dataclass(frozen=True)
+class Microbenchmark:
+    """A family of programs whose times together say what some things cost."""
+
+    name: str
+    """A word."""
+    points: Mapping[str, Point]
+    """More than things that they count, so that the fit has a residual."""
+
+
+@dataclass(frozen=True)
 class Built:
     """A source that built."""
 
@@ -277,4 +306,25 @@ class TruthKnown(Protocol):
 
     def true_bound(self, kernel: str) -> float:
         """Return the seconds of the fastest load-only variant without noise."""
+        ...
+
+
+@runtime_checkable
+class Documented(Protocol):
+    """A target that has documents from which its author, or an agent, can learn."""
+
+    def documents(self) -> tuple[Document, ...]:
+        """Return them, in the order to read them."""
+        ...
+
+
+@runtime_checkable
+class Probed(Protocol):
+    """A target that can be measured piece by piece."""
+
+    def microbenchmarks(self, kernel: str) -> tuple[Microbenchmark, ...]:
+        """Return its families of programs, cheapest first.
+
+        They bind the buffers of ``kernel``, build like its sources, and need not compute it.
+        """
         ...

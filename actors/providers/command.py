@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from actors.providers.port import Completion, ProviderError, Question
-from decisions.replies import MAX_REPLY_BYTES
+from decisions.tags import MAX_REPLY_BYTES
 
 _STDERR_TAIL = 2000
 _CHUNK = 1 << 16

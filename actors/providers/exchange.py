@@ -13,7 +13,7 @@ from typing import cast
 
 import httpx
 
-from decisions.replies import MAX_REPLY_BYTES
+from decisions.tags import MAX_REPLY_BYTES
 
 MAX_BODY_BYTES = 4 * MAX_REPLY_BYTES
 """Of one response: the longest reply, what a model thought before it, and JSON around both."""

@@ -15,8 +15,8 @@ import httpx
 
 from actors.providers.exchange import Exchange, WatchedTransport
 from actors.providers.port import Completion, ProviderError, Question
-from decisions.replies import MAX_REPLY_BYTES
 from decisions.settling import NOTHING, believable
+from decisions.tags import MAX_REPLY_BYTES
 from events.campaign import Model
 from events.vocabulary import Price, Usage
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from actors.providers.port import Completion, ProviderError, Question
-from decisions.replies import MAX_REPLY_BYTES
+from decisions.tags import MAX_REPLY_BYTES
 
 POLL_S = 0.5
 SETTLE_S = 1.0

@@ -117,7 +117,7 @@ class KernelDesk:
                 self.no_steps[turn.parent] = None
             case "analyse":
                 self.analyses[turn.parent] = None
-            case "implement" | "review":
+            case "implement" | "review" | "summarize":
                 pass
 
 
@@ -161,12 +161,16 @@ class Desk:
         if len(hints) > MAX_HINTS:
             del hints[min(hints)]
 
+    def count(self, event: TurnAssigned) -> None:
+        """A turn has its numbers; one that is issued again keeps them."""
+        self.n_turns = max(self.n_turns, event.turn)
+        asked = self.of(event.kernel).asked
+        asked[event.task] = max(asked.get(event.task, 0), event.nth)
+
     def assign(self, event: TurnAssigned, seq: int) -> None:
         """A role is asked: a thread begins or goes on."""
         turn, number = event.turn, event.thread
-        self.n_turns = max(self.n_turns, turn)
-        asked = self.of(event.kernel).asked
-        asked[event.task] = max(asked.get(event.task, 0), event.nth)
+        self.count(event)
         thread = self.threads.get(number)
         if thread is None:
             form: Literal["design", "step"] = (

@@ -83,6 +83,8 @@ class Knowledge:
     """Failed builds that a rule is still to be learned from, by their record."""
     asked: dict[str, None] = field(default_factory=dict)
     """``kernel:topic`` of bound and noise facts that were asked for."""
+    fitted: dict[str, None] = field(default_factory=dict)
+    """Microbenchmarks that the keeper was asked about under the toolchain of now."""
     chain: bytes = bytes(32)
     """SHA-256 over the first `n_chained` facts."""
     n_chained: int = 0
@@ -183,6 +185,9 @@ class Knowledge:
 
     def ask(self, event: LearningRequested) -> None:
         """The keeper is asked to learn, from all failures of a sort if it is about one."""
+        if event.topic == "microbenchmark":
+            self.fitted[event.microbenchmark] = None
+            return
         self.asked[f"{event.kernel}:{event.topic}"] = None
         if event.topic == "rule":
             self._read(_sort(event.kernel, event.signature))
@@ -212,6 +217,7 @@ class Knowledge:
         for waiting in (self.checked, self.learned, self.disproved, self.failures, self.unread):
             waiting.clear()
         self.asked.clear()
+        self.fitted.clear()
 
     def _add(self, fact: Fact, seq: int) -> int:
         number = len(self.facts) + 1

@@ -4,12 +4,12 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from events.vocabulary import (
-    BoundMeasured,
     CandidateId,
     HarnessChecked,
     MeasurementRequested,
     Pair,
     PairsMeasured,
+    ProgramsMeasured,
 )
 
 MAX_AA_PAIRS = 200
@@ -46,6 +46,8 @@ class KernelLedger:
     final_seqs: list[int] = field(default_factory=list)
     final_coins: int = 0
     final_failures: int = 0
+    probe_job_s: float | None = None
+    """Longest probe job that gave a reading; it has more arms than others."""
     controls: dict[str, bool] = field(default_factory=dict)
     device_s: float = 0.0
     job_s: float | None = None
@@ -92,6 +94,18 @@ class KernelLedger:
 
 
 @dataclass(slots=True)
+class Probed:
+    """What the device said of a microbenchmark."""
+
+    seq: int = -1
+    """Record of its times; -1 as long as there is none."""
+    times_s: dict[str, float] = field(default_factory=dict)
+    """Median per program."""
+    failures: int = 0
+    """Jobs in a row that failed."""
+
+
+@dataclass(slots=True)
 class DeviceLedger:
     """All device work of a run."""
 
@@ -101,6 +115,10 @@ class DeviceLedger:
     running: MeasurementRequested | None = None
     running_seq: int = -1
     candidate_pairs: int = 0
+    probes: dict[str, "Probed"] = field(default_factory=dict)
+    """Microbenchmarks that were tried under the toolchain of now, by name."""
+    probe_s: float = 0.0
+    """Device time of all probe jobs."""
 
     def of(self, kernel: str) -> KernelLedger:
         """The ledger of one kernel; reading makes none, or decisions would change the state."""
@@ -114,6 +132,7 @@ class DeviceLedger:
         """Take in that the toolchain has changed."""
         for ledger in self.kernels.values():
             ledger.outdate()
+        self.probes.clear()
 
     def request(self, event: MeasurementRequested, seq: int) -> None:
         """A job is sent to the device."""
@@ -134,16 +153,21 @@ class DeviceLedger:
                 ledger.final.extend(pairs)
                 ledger.final_coins += len(pairs)
                 ledger.final_seqs.append(seq)
-            case "bound":
+            case "bound" | "probe":
                 pass
         return job
 
-    def bound(self, event: BoundMeasured, seq: int) -> MeasurementRequested:
-        """A job gave the times of load-only variants; return it."""
+    def programs(self, event: ProgramsMeasured, seq: int) -> MeasurementRequested:
+        """A job gave the times of the target's own programs; return it."""
         job, ledger = self._done(event.device_s)
+        times_s = {name: spread.median for name, spread in event.times_s.items()}
+        if job.purpose == "probe":
+            ledger.probe_job_s = max(ledger.probe_job_s or 0.0, event.device_s)
+            self.probes[job.microbenchmark] = Probed(seq, times_s)
+            return job
         ledger.job_s = max(ledger.job_s or 0.0, event.device_s)
         ledger.bound_of, ledger.bound_seq, ledger.bound_failures = job.incumbent, seq, 0
-        ledger.bounds_s = dict(event.bounds_s)
+        ledger.bounds_s = times_s
         ledger.bound_incumbent_s = event.incumbent_s
         return job
 
@@ -159,6 +183,8 @@ class DeviceLedger:
                 ledger.final_coins += len(job.coins)
             case "bound":
                 ledger.bound_failures += 1
+            case "probe":
+                self.probes.setdefault(job.microbenchmark, Probed()).failures += 1
             case "test" | "canary":
                 pass
         return job
@@ -174,5 +200,8 @@ class DeviceLedger:
         self.running = None
         self.jobs += 1
         ledger = self.of(job.kernel)
-        ledger.device_s += device_s
+        if job.purpose == "probe":  # what all kernels profit from is no kernel's share
+            self.probe_s += device_s
+        else:
+            ledger.device_s += device_s
         return job, ledger

@@ -12,6 +12,7 @@ from events.errors import FoldError
 from events.projections.desk import Desk
 from events.projections.knowledge import Knowledge
 from events.projections.ledger import DeviceLedger
+from events.projections.reading import Reading
 from events.projections.returns import Returns
 from events.projections.spending import Spending, changed
 from events.projections.tree import DesignTree, Status
@@ -19,7 +20,6 @@ from events.toolchain import toolchain_digest
 from events.vocabulary import (
     AnyEvent,
     BlobsPruned,
-    BoundMeasured,
     BudgetChanged,
     CandidateAccepted,
     CandidateExamined,
@@ -49,6 +49,7 @@ from events.vocabulary import (
     Order,
     OrderId,
     PairsMeasured,
+    ProgramsMeasured,
     RebaseRequested,
     Record,
     Reply,
@@ -98,6 +99,7 @@ class State:
     ledger: DeviceLedger = field(default_factory=DeviceLedger)
     desk: Desk = field(default_factory=Desk)
     knowledge: Knowledge = field(default_factory=Knowledge)
+    reading: Reading = field(default_factory=Reading)
     spending: Spending = field(default_factory=Spending)
     returns: Returns = field(default_factory=Returns)
     pending: dict[int, Request] = field(default_factory=dict)
@@ -254,25 +256,40 @@ def _budget_changed(event: BudgetChanged, state: State, record: Record) -> None:
 @_take.register
 def _turn_assigned(event: TurnAssigned, state: State, record: Record) -> None:
     state.issue(event, record)
-    state.desk.assign(event, record.seq)
+    if event.task == "summarize":
+        state.desk.count(event)
+        state.reading.assign(event)
+    else:
+        state.desk.assign(event, record.seq)
     state.spending.reserved[record.seq] = event.reserved
 
 
 @_take.register
 def _role_replied(event: RoleReplied, state: State, record: Record) -> None:
     state.spending.settle(state.answer(record), event.spent)
-    state.returns.end(state.desk.reply(event, record.seq), event.spent)
+    asked = state.reading if state.reading.is_about(event.turn) else state.desk
+    turn = asked.reply(event, record.seq)
+    state.returns.end(turn, event.spent)
+    state.reading.note(event, turn, record.seq)
 
 
 @_take.register
 def _turn_failed(event: TurnFailed, state: State, record: Record) -> None:
     state.spending.settle(state.answer(record), event.spent)
-    state.returns.end(state.desk.fail(event, record.seq), event.spent)
+    asked = state.reading if state.reading.is_about(event.turn) else state.desk
+    state.returns.end(asked.fail(event, record.seq), event.spent)
 
 
 @_take.register
 def _turn_dropped(event: TurnDropped, state: State, record: Record) -> None:
-    state.desk.drop(event.turn, event.reason)
+    _drop_turn(state, event.turn, event.reason)
+
+
+def _drop_turn(state: State, turn: int, reason: str) -> None:
+    if state.reading.is_about(turn):
+        state.reading.end()
+    else:
+        state.desk.drop(turn, reason)
 
 
 @_take.register
@@ -343,12 +360,12 @@ def _pairs_measured(event: PairsMeasured, state: State, record: Record) -> None:
 
 
 @_take.register
-def _bound_measured(event: BoundMeasured, state: State, record: Record) -> None:
+def _programs_measured(event: ProgramsMeasured, state: State, record: Record) -> None:
     state.spending.settle_device(state.answer(record), event.device_s)
     if event.toolchain != state.toolchain_digest:
         _void_job(state, event.device_s)
         return
-    job = state.ledger.bound(event, record.seq)
+    job = state.ledger.programs(event, record.seq)
     state.tree.time(job.incumbent, event.incumbent_s)
 
 
@@ -406,7 +423,7 @@ def _work_abandoned(event: WorkAbandoned, state: State, record: Record) -> None:
         state.tree.close(event.candidate, Status.REFUSED, event.reason, record.seq)
         state.desk.forget(event.candidate)
     if event.turn is not None:
-        state.desk.drop(event.turn, event.reason)
+        _drop_turn(state, event.turn, event.reason)
     if event.job is not None:
         failed = JobFailed(job=event.job, arm="device", reason=event.reason, device_s=0.0)
         _fail_job(state, failed, record.seq)
@@ -462,6 +479,7 @@ def _fact_learned(event: FactLearned, state: State, record: Record) -> None:
 @_take.register
 def _fact_proposed(event: FactProposed, state: State, record: Record) -> None:
     state.knowledge.propose(event, record.seq)
+    state.reading.propose(event, record.because)
 
 
 @_take.register
@@ -518,7 +536,7 @@ def work_id(request: Request) -> str:
             return f"screening c{candidate}"
         case MeasurementRequested(job=job):
             return f"job {job}"
-        case LearningRequested(kernel=kernel, topic=topic, signature=signature):
-            return f"learning {kernel} {topic} {signature}".rstrip()
+        case LearningRequested(kernel=kernel, topic=topic, signature=signature) as asked:
+            return f"learning {kernel} {topic} {signature}{asked.microbenchmark}".rstrip()
         case FactCheckRequested(fact=fact):
             return f"check f{fact}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup
 
 from events.projections.tree import Status
-from events.vocabulary import BoundMeasured, CandidateAccepted, PairsMeasured
+from events.vocabulary import CandidateAccepted, PairsMeasured, ProgramsMeasured
 from scripts.reporting import charts, wording
 from scripts.reporting.charts import Mark, Series
 from scripts.reporting.history import Job, Run
@@ -154,8 +154,9 @@ def _accepts(run: Run, done: tuple[Job, ...], kernel: str) -> Iterator[Mark]:
 
 def _over_bound(done: tuple[Job, ...], kernel: str) -> Iterator[Mark]:
     for job in done:
-        if job.request.kernel == kernel and isinstance(job.reply, BoundMeasured):
-            value = job.reply.incumbent_s / min(job.reply.bounds_s.values())
+        is_bound = job.request.kernel == kernel and job.request.purpose == "bound"
+        if is_bound and isinstance(job.reply, ProgramsMeasured):
+            value = job.reply.incumbent_s / min(s.median for s in job.reply.times_s.values())
             note = f"c{job.request.incumbent}: {wording.ratio(value)} times the bound"
             yield Mark(job.device_s, value, note)
 

@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 from events.projections.state import State, replay
 from events.vocabulary import (
-    BoundMeasured,
     CandidateId,
     JobFailed,
     MeasurementRequested,
     PairsMeasured,
+    ProgramsMeasured,
     Record,
     WorkAbandoned,
 )
 from scripts.runs import recorded
 
-JobReply = PairsMeasured | BoundMeasured | JobFailed
+JobReply = PairsMeasured | ProgramsMeasured | JobFailed
 TESTS = ("test", "canary")
 
 
@@ -91,7 +91,7 @@ def jobs(records: Sequence[Record]) -> tuple[Job, ...]:
     found, total = [], 0.0
     for record in records:
         match record.event:
-            case PairsMeasured() | BoundMeasured() | JobFailed() as reply:
+            case PairsMeasured() | ProgramsMeasured() | JobFailed() as reply:
                 total += reply.device_s
                 request = records[record.because[0]].event
                 if isinstance(request, MeasurementRequested):

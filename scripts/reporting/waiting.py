@@ -5,7 +5,6 @@ from itertools import pairwise
 
 from events.vocabulary import (
     AnyEvent,
-    BoundMeasured,
     CandidateAccepted,
     CandidateId,
     CandidateRejected,
@@ -14,6 +13,7 @@ from events.vocabulary import (
     JobFailed,
     MeasurementRequested,
     PairsMeasured,
+    ProgramsMeasured,
     RunResumed,
     SearchClosed,
 )
@@ -40,7 +40,7 @@ def waiting(run: Run) -> Waiting:
             waited_s += (record.time_ns - before.time_ns) / 1e9
         if isinstance(event, MeasurementRequested):
             began_s = waited_s
-        elif isinstance(event, PairsMeasured | BoundMeasured | JobFailed):
+        elif isinstance(event, PairsMeasured | ProgramsMeasured | JobFailed):
             worked_s += min(event.device_s, waited_s - began_s)
         _queue(fit, event, run)
     return Waiting(waited_s, worked_s)

@@ -26,9 +26,14 @@ def card(name: str) -> Card:
         atol=facts.atol,
         rtol=facts.rtol,
         weight_bytes=facts.weight_bytes,
-        manual=files("targets.sim").joinpath("manual.md").read_text("utf-8"),
+        manual=manual(),
     )
     return Card(task, facts.weight_bytes)
+
+
+def manual() -> str:
+    """Return the manual of the NPU and its language, Markdown."""
+    return files("targets.sim").joinpath("manual.md").read_text("utf-8")
 
 
 _TASK: Final = """\

@@ -17,7 +17,7 @@ from targets.sim.moves.designs import Design, built, designs
 from targets.sim.moves.registry import weights
 from targets.sim.moves.search import Search
 
-_TASKS: Final = "design, implement, analyse, step, review"
+_TASKS: Final = "design, implement, analyse, step, review, summarize"
 _REVIEW: Final = "<review>go</review><reason>the catalogue filters nothing</reason>"
 _UNREADABLE: Final = "<nothing>the best version does not parse</nothing>"
 _NO_STEP: Final = "<nothing>no change of this source compiles that was not tried</nothing>"
@@ -50,6 +50,8 @@ class SimCatalogue:
                 return self._analyse(ask)
             case "step":
                 return self._step(ask)
+            case "summarize":
+                return "<nothing>the catalogue reads nothing</nothing>"
             case "review":
                 return _REVIEW
             case other:

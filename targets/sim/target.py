@@ -16,18 +16,21 @@ from targets.protocol import (
     Catalogue,
     Clock,
     Cost,
+    Document,
     FixtureResult,
     Measured,
     MeasureFailed,
+    Microbenchmark,
     Sources,
     TargetError,
 )
 from targets.sim.artifact import CLOCK_HZ, launch_s, static_cost
 from targets.sim.build import build
-from targets.sim.card import card
+from targets.sim.card import card, manual
 from targets.sim.catalogue import SimCatalogue
 from targets.sim.check import check
 from targets.sim.durations import BUILD_S, CHECK_S, LOADS_BUILD_S, REFUSED_S, thought_s
+from targets.sim.probes import microbenchmarks, programs
 from targets.sim.sources import sources
 
 
@@ -97,14 +100,22 @@ class SimTarget:
         """Return the baseline, both canaries and the load-only variants."""
         return sources(kernel)
 
+    def microbenchmarks(self, kernel: str) -> tuple[Microbenchmark, ...]:
+        """Return small programs that tell what loads, passes, tables and engines cost."""
+        return microbenchmarks(kernel)
+
+    def documents(self) -> tuple[Document, ...]:
+        """Return the manual of the NPU and its language."""
+        return (Document("The NPU and its language", manual()),)
+
     def normalize(self, source: str) -> str:
         """Return the source without comments and spacing."""
         return normalize(source)
 
     def build(self, kernel: str, source: str) -> Built | BuildFailed:
-        """Compile hostile source; only the target's own load-only variants may store nothing."""
+        """Compile hostile source; only the target's own programs may store nothing."""
         signature = SIGNATURES[kernel]
-        loads_only = source in sources(kernel).bounds.values()
+        loads_only = source in sources(kernel).bounds.values() or source in programs(kernel)
         built = build(source, signature.load_only() if loads_only else signature, self._toolchain)
         if isinstance(built, BuildFailed):
             self.clock.spend(REFUSED_S)

@@ -17,17 +17,18 @@ from events.log import Entry, EventLog, batches, read
 from events.segments import segment_path
 from events.vocabulary import (
     AnyEvent,
-    BoundMeasured,
     CandidateAccepted,
     CandidateProposed,
     CandidateScreened,
     FactLearned,
     MeasurementRequested,
     PairsMeasured,
+    ProgramsMeasured,
     Record,
     RoleReplied,
     RunResumed,
     RunStarted,
+    Spread,
     TurnAssigned,
 )
 from scripts.audit import NOT_DERIVABLE, main
@@ -203,7 +204,7 @@ def test_fencing_tokens_may_begin_again_with_a_resumption(run: Path) -> None:
     records.insert(n, Record(seq=n, time_ns=0, actor="director", event=mark))
     later = False
     for i, r in enumerate(records):
-        if later and isinstance(r.event, PairsMeasured | BoundMeasured):
+        if later and isinstance(r.event, PairsMeasured | ProgramsMeasured):
             event = r.event.model_copy(update={"token": r.event.token - 1})
             records[i] = r._replace(event=event)
         later = later or i == n
@@ -288,12 +289,13 @@ def test_a_fact_without_a_request_is_found(run: Path) -> None:
 
 def test_figures_that_give_no_fact_are_found(run: Path) -> None:
     """A log that is whole may hold any number; audit must name the record, not fall over it."""
+    at_once = Spread(low=0.0, median=0.0, high=0.0)
 
-    def at_once(event: AnyEvent) -> AnyEvent:
-        assert isinstance(event, BoundMeasured)
-        return event.model_copy(update={"bounds_s": dict.fromkeys(event.bounds_s, 0.0)})
+    def timeless(event: AnyEvent) -> AnyEvent:
+        assert isinstance(event, ProgramsMeasured)
+        return event.model_copy(update={"times_s": dict.fromkeys(event.times_s, at_once)})
 
-    copy, at = forged(run, BoundMeasured, at_once)
+    copy, at = forged(run, ProgramsMeasured, timeless)
 
     assert at in [f.seq for f in findings(copy)]
 

@@ -21,12 +21,11 @@ KINDS = [
     event.model_fields["kind"].default
     for sort in (Mark, Order, Request, Reply, Decision)
     for event in get_args(sort)
-    if event.__name__ != "FactProposed"  # nobody summarizes documents yet
 ]
 UNTOUCHED = (
     "acceptance.max_pairs", "acceptance.min_run_s", "acceptance.noise_pairs",
-    "budget.cost_usd", "budget.wall_s",
-    "kernels", "models.{}.api_key_env", "models.{}.at_once", "models.{}.base_url",
+    "budget.cost_usd", "budget.wall_s", "kernels", "knowledge.probe_share",
+    "models.{}.api_key_env", "models.{}.at_once", "models.{}.base_url",
     "models.{}.command", "models.{}.folder", "models.{}.max_tokens", "models.{}.model",
     "models.{}.run", "models.{}.timeout_s",
     "name", "preset", "search.repairs", "target",
@@ -36,11 +35,14 @@ SETTING = "what the operator asked for; no decision of this run came near it"
 WORDS = "said of an event that cannot happen again"
 IDLE = "versions of rules that decided nothing in this stretch of the log"
 COUNTED = "calls that were repeated, as their provider has counted them; nobody else did"
+UNBUILT = "what programs count that this toolchain does not build, so that nothing is fitted to it"
 JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     "run_started": {
         **dict.fromkeys((f"campaign.{setting}" for setting in UNTOUCHED), SETTING),
         "cards.{}.task": "words for agents, repeated in every prompt",
         "prices.{}.source": WORDS,
+        "microbenchmarks.{}.points.{}.counts": UNBUILT,
+        "microbenchmarks.{}.points.{}.counts.{}": UNBUILT,
         "versions": WORDS,
         "versions.{}": WORDS,
         "rules.{}": IDLE,
@@ -180,7 +182,8 @@ def changes(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 RECORD = TypeAdapter(Record)
 TABLES = {"versions", "rules", "toolchain", "sources", "cards", "bounds", "figures", "value",
-          "bounds_s", "models", "prices"}  # fmt: skip
+          "programs", "times_s", "microbenchmarks", "points", "counts",
+          "models", "prices"}  # fmt: skip
 """Fields whose keys are data."""
 
 

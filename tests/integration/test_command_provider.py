@@ -8,7 +8,7 @@ import pytest
 
 from actors.providers.command import CommandProvider
 from actors.providers.port import Completion, ProviderError
-from decisions.replies import MAX_REPLY_BYTES
+from decisions.tags import MAX_REPLY_BYTES
 from tests.support.asking import question
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")

@@ -11,7 +11,7 @@ import pytest
 
 from actors.providers.manual import SETTLE_S, ManualProvider
 from actors.providers.port import Completion, ProviderError, Question
-from decisions.replies import MAX_REPLY_BYTES
+from decisions.tags import MAX_REPLY_BYTES
 from tests.support.asking import question
 
 PROMPT = "00001-qkv-design-*.prompt.md"

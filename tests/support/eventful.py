@@ -13,6 +13,7 @@ from actors.director import Director
 from actors.local_mailbox import LocalMailbox
 from actors.messages import Actor, Answer, Command
 from actors.opening import first_event
+from actors.roles import RoleActor
 from decisions import plan
 from decisions.address import DIRECTOR
 from decisions.policy import IN_FORCE
@@ -32,7 +33,8 @@ from events.vocabulary import (
 from scripts.records.prune import prune
 from tests.support.author import authored, authors, known
 from tests.support.crash_disk import QUICK
-from tests.support.fake_target import CostedTarget
+from tests.support.documented import DocumentedTarget, Reader
+from tests.support.fake_target import FakeTarget
 from tests.support.operated import EVERYTHING, Operator
 from tests.support.pinned import RECORDS
 from tests.support.runs import SECRET, ticking
@@ -41,8 +43,9 @@ N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
 """How often work is lost with its actor; twice is once too often."""
 
 
-UPDATED_AT_JOB = 50
+UPDATED_AT_JOB = 60
 """By when the toolchain is replaced under the run."""
+_READ = authored("implementer", "analyst", max_candidates=24, max_designs=6)
 
 
 class Frail:
@@ -68,18 +71,16 @@ def _frail(actors: Mapping[str, Actor], lost: dict[str, int]) -> "dict[str, Frai
 
 def eventful(run: Path) -> None:
     """Run a campaign to its end: with losses, orders, a stop, a resumption, a repair, a prune."""
-    target, blobs = CostedTarget(), Blobs(run, QUICK)
+    target, blobs = DocumentedTarget(), Blobs(run, QUICK)
     lost = dict(N_LOST)
-    actors = _frail(authors(run, target, "implementer"), lost)
+    actors = _frail(_actors(run, target), lost)
     with EventLog.open(run, ticking(), QUICK) as log:
         operator = Operator(*EVERYTHING)
         boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
         operator.state = lambda: boss.state
-        settings = authored("implementer", max_candidates=24)
         first = first_event(
-            settings, target, blobs, secret_seed=SECRET, versions={"python": "3"},
-            prices=known(settings),
-        )  # fmt: skip
+            _READ, target, blobs, secret_seed=SECRET, versions={"python": "3"}, prices=known(_READ)
+        )
         boss.start(first)
 
         def is_measuring() -> bool:
@@ -91,8 +92,8 @@ def eventful(run: Path) -> None:
         boss.run(stop=is_measuring)
         torn = LogRepaired(offset=7, n_bytes=4, sha=blobs.put(b"torn"))
         log.append([Entry(torn, DIRECTOR)])
-        newer = CostedTarget(version="1.1")
-        actors |= _frail(authors(run, newer, "implementer"), lost)
+        newer = DocumentedTarget(version="1.1")
+        actors |= _frail(_actors(run, newer), lost)
         mark = RunResumed(
             versions={"python": "3"}, rules=dict(IN_FORCE), toolchain=newer.fingerprint()
         )
@@ -105,6 +106,12 @@ def eventful(run: Path) -> None:
 
         boss.run(stop=never)
         prune(run, log, ["diagnostics"])
+
+
+def _actors(run: Path, target: FakeTarget) -> dict[str, Actor]:
+    actors = authors(run, target, "implementer")
+    actors["analyst"] = RoleActor("analyst", target, lambda _: Reader(), lambda: 0.0)
+    return actors
 
 
 if __name__ == "__main__":

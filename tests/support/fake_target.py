@@ -27,7 +27,7 @@ BASE = "# first version\ntime 1.0\nknob 0\n"
 DESIGNS: Mapping[str, str] = {
     "wrong": "time 0.2\nwrong\nknob 0\n",
     "half": "time 0.5\nknob 0\n",
-    "broken": "time 0.1\nbroken\n",
+    "broken": "time 0.1\nbroken\nknob 0\n",
     "crash": "time 0.1\ncrash\nknob 0\n",
     "slower": "time 1.4\nknob 0\n",
     "twin": "time   0.5\nknob 0   # the same as half\n",
@@ -47,6 +47,8 @@ def facts_of(source: str) -> dict[str, str]:
 class FakeCatalogue:
     """Designs in a fixed order, then every value of the knob."""
 
+    names: tuple[str, ...] = tuple(DESIGNS)
+
     def reply(self, ask: Ask) -> str:
         """Answer like a model would."""
         match ask.task:
@@ -63,7 +65,7 @@ class FakeCatalogue:
                 return "<review>go</review><reason>nothing is filtered</reason>"
 
     def _design(self, ask: Ask) -> str:
-        left = [name for name in DESIGNS if f"design:{name}" not in ask.tried]
+        left = [name for name in self.names if f"design:{name}" not in ask.tried]
         if not left:
             return "<nothing>every design was tried</nothing>"
         return f"<design>{self._proposal(f'design:{left[0]}', f'<plan>{left[0]}</plan>')}</design>"

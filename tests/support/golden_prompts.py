@@ -48,7 +48,12 @@ BRIEF = Brief(
     claim="Rows in pairs, 1.2x.",
 )
 TEXTS = Texts(
-    source="int best;\n", plan="Two rows at a time.", draft="int draft;", profile="makespan 1200"
+    source="int best;\n",
+    plan="Two rows at a time.",
+    document="manual",
+    passage="A block divides a row.",
+    draft="int draft;",
+    profile="makespan 1200",
 )
 REPAIR = Texts(
     source="int best;\n",

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from decisions.replies import PlanTexts, SourceText, parse
-from events.vocabulary import Analysis, Nothing, Review, Task
+from decisions.replies import AnalysisText, PlanTexts, SourceText, parse
+from events.vocabulary import Nothing, Review, Task
 from targets.cpu.baselines import baseline
 from targets.cpu.bounds import PREFETCHES, STREAMS, bound_sources
 from targets.cpu.catalogue import CpuCatalogue
@@ -143,7 +143,7 @@ def test_an_analysis_names_a_bottleneck_of_every_source(kernel: str) -> None:
     for source in sources:
         reply = CATALOGUE.reply(_ask(kernel, "analyse", incumbent_source=source))
         analysis = parse("analyse", reply, "")
-        assert isinstance(analysis, Analysis), analysis
+        assert isinstance(analysis, AnalysisText), analysis
         assert "bound" in analysis.bottleneck
 
 

@@ -39,7 +39,7 @@ def test_tuples_dicts_and_floats_survive_to_the_last_bit(tmp_path: Path) -> None
         candidate=2,
         incumbent_artifact=sha,
         candidate_artifact=sha,
-        bounds={"β": sha},
+        programs={"β": sha},
         coins=(True, False),
         launches=3,
         inputs_seed=2**62,

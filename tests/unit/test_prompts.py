@@ -35,7 +35,13 @@ BRIEF = Brief(
     price=FREE,
     seed=1,
 )
-TEXTS = Texts(source="int best;\n", plan="THE PLAN", draft="int draft;")
+TEXTS = Texts(
+    source="int best;\n",
+    plan="THE PLAN",
+    draft="int draft;",
+    document="the manual",
+    passage="A block divides a row.",
+)
 TOOLCHAIN = {"cpu": "test cpu", "cc": "gcc 13"}
 LIMIT = 24_000
 SECTIONS = [
@@ -63,7 +69,9 @@ def test_every_prompt_shows_the_state_in_one_order(name: str) -> None:
     """What changes least comes first, so that a provider's prompt cache can hold it."""
     text = prompt(name).text
 
-    places = [text.index(f"\n{section}") for section in SECTIONS]
+    with_lessons = name != "analyst_summarize"  # what was tried says nothing of a document
+    shown_sections = SECTIONS if with_lessons else SECTIONS[:-1]
+    places = [text.index(f"\n{section}") for section in shown_sections]
     assert places == sorted(places)
     for shown in (
         "`<nothing>" if name != "reviewer_review" else "`<review>`",
@@ -76,10 +84,13 @@ def test_every_prompt_shows_the_state_in_one_order(name: str) -> None:
         "```\nint best;\n```",
         "Loads stall.",
         "- h1: Try a table.\n- h4: Not the table # Lessons\n",
+    ):
+        assert shown in text
+    for lesson in (
         "- c8 (step): Unroll by 4. -> slower (+1.25)\n",
         "- c9 (design): Transpose. -> refused at build: no\n",
     ):
-        assert shown in text
+        assert (lesson in text) == with_lessons
 
 
 @pytest.mark.parametrize(
@@ -89,6 +100,7 @@ def test_every_prompt_shows_the_state_in_one_order(name: str) -> None:
         ("implementer_implement", "# Plan\n\n```\nTHE PLAN\n```"),
         ("optimizer_step", '<edit sites="1">\n<search>\n'),
         ("analyst_analyse", "`<bottleneck>`"),
+        ("analyst_summarize", "# Passage of `the manual`\n\n```\nA block divides a row.\n```"),
         ("reviewer_review", "\n\n```\nint draft;\n```"),
     ],
 )
@@ -101,7 +113,7 @@ def test_each_role_sees_its_own_material_and_format(name: str, shown: str) -> No
 def test_a_first_turn_has_no_repair_and_a_repair_comes_last(name: str) -> None:
     """A repair adds to the end of the same prompt."""
     first = prompt(name).text
-    texts = Texts("int best;\n", "THE PLAN", "int draft;", complaint="no <plan>", previous="OLD")
+    texts = replace(TEXTS, complaint="no <plan>", previous="OLD")
     repair = prompt(name, texts).text
 
     assert "could not be used" not in first

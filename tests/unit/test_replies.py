@@ -6,19 +6,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from decisions.edits import MAX_EDITS
 from decisions.replies import (
     MAX_CITES,
     MAX_DESIGNS,
-    MAX_EDITS,
-    MAX_REPLY_BYTES,
-    MAX_SENTENCE,
-    MAX_SOURCE_BYTES,
+    AnalysisText,
     PlanText,
     PlanTexts,
     SourceText,
     parse,
 )
-from events.vocabulary import Analysis, Complaint, Nothing, Review, Task
+from decisions.summary import ClaimTexts
+from decisions.tags import MAX_REPLY_BYTES, MAX_SENTENCE, MAX_SOURCE_BYTES
+from events.vocabulary import Complaint, Nothing, Review, Task
 
 PARENT = "#define ROWS 4\nfor (;;) { a(); }\nfor (;;) { b(); }\n"
 WHY = "<hypothesis>Fewer loads, 2x.</hypothesis>"
@@ -106,7 +106,7 @@ def test_an_analysis_is_one_line_each() -> None:
     """Both texts are recorded inline, so that line breaks are folded."""
     reply = "<bottleneck>loads\n  stall</bottleneck><advice>prefetch</advice>"
 
-    assert parse("analyse", reply, "") == Analysis(bottleneck="loads stall", advice="prefetch")
+    assert parse("analyse", reply, "") == AnalysisText("loads stall", "prefetch", ClaimTexts())
 
 
 @pytest.mark.parametrize("task", TASKS)

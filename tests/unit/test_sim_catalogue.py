@@ -3,8 +3,8 @@ from itertools import islice
 
 import pytest
 
-from decisions.replies import PlanTexts, SourceText, parse
-from events.vocabulary import Analysis, Nothing, Review, Task
+from decisions.replies import AnalysisText, PlanTexts, SourceText, parse
+from events.vocabulary import Nothing, Review, Task
 from sim.npu.device import device_time
 from sim.npu.faults import faults
 from sim.npu.kernels import SIGNATURES
@@ -177,7 +177,7 @@ def test_an_analysis_says_what_limits_and_a_search_can_read_it(kernel: str) -> N
     """The words are all that passes from analyst to optimizer."""
     analysis = parse("analyse", CATALOGUE.reply(_ask(kernel, "analyse")), "")
 
-    assert isinstance(analysis, Analysis), analysis
+    assert isinstance(analysis, AnalysisText), analysis
     limit = limit_in(f"{analysis.bottleneck} {analysis.advice}")
     assert limit is not None
     assert weights(limit) != weights(None)
