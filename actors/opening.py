@@ -34,7 +34,7 @@ def first_event(
     prices: Mapping[str, Price] = MappingProxyType({}),
     facts: Sequence[Carried] = (),
 ) -> RunStarted:
-    """Store the target's sources, documents and what other runs have found; word the first event.
+    """Store the target's sources and documents and what other runs have found; word the event.
 
     Args:
         campaign: what to run.

@@ -62,10 +62,10 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return ()
 
 
-def _of_start(start: RunStarted) -> tuple[Named, ...]:
-    own = (Named("source", sha) for sha in _own_sources(start))
-    read = (Named("passage", sha) for text in start.documents for sha in text.passages)
-    offered = (named for offer in start.offers for named in _of_fact(offer))
+def _of_start(started: RunStarted) -> tuple[Named, ...]:
+    own = (Named("source", sha) for sha in _own_sources(started))
+    read = (Named("passage", sha) for text in started.documents for sha in text.passages)
+    offered = (named for offer in started.offers for named in _of_fact(offer))
     return (*own, *read, *offered)
 
 

@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         keys = before.toolchain | toolchain
         changed = [k for k in keys if before.toolchain.get(k) != toolchain.get(k)]
         options.say(f"the toolchain has changed since the run last stopped: {', '.join(changed)}")
-    documents = () if records else read_documents(args.what, campaign.knowledge.documents)
+    documents = () if before.start else read_documents(args.what, campaign.knowledge.documents)
     run = run or new_folder(campaign.name, Path("runs"))
     options.say(f"run folder: {run}")
     if before.paused:
