@@ -11,6 +11,7 @@ from targets.protocol import (
     Card,
     Catalogue,
     Cost,
+    Document,
     FixtureResult,
     Measured,
     MeasureFailed,
@@ -33,6 +34,7 @@ from targets.rngd.device import (
     launch_s,
     noise_of,
 )
+from targets.rngd.documents import documents
 from targets.rngd.environment import (
     COMPILER,
     LANGUAGE,
@@ -117,6 +119,14 @@ class RngdTarget:
     def sources(self, kernel: str) -> Sources:
         """Return the baseline, both canaries and the load-only variants."""
         return sources(TASKS[kernel])
+
+    def documents(self) -> tuple[Document, ...]:
+        """Return what the installed language says of itself.
+
+        Raises:
+            TargetError: the packages are not here; the text says how to get them.
+        """
+        return documents(self._language())
 
     def normalize(self, source: str) -> str:
         """Return the source without comments and spacing."""
