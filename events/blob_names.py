@@ -42,9 +42,8 @@ def blobs_of(event: AnyEvent) -> tuple[Sha, ...]:
 def named_by(event: AnyEvent) -> tuple[Named, ...]:
     """The same blobs with what each of them is."""
     match event:
-        case RunStarted() as start:
-            read = (Named("passage", sha) for text in start.documents for sha in text.passages)
-            return (*(Named("source", sha) for sha in _own_sources(start)), *read)
+        case RunStarted() as started:
+            return _of_start(started)
         case RoleReplied() as reply:
             return _of_reply(reply)
         case CandidateProposed(source=source) | EditsReapplied(outcome=Draft(source=source)):
@@ -61,6 +60,13 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return (Named("pruned_list", sha),)
         case _:
             return ()
+
+
+def _of_start(started: RunStarted) -> tuple[Named, ...]:
+    own = (Named("source", sha) for sha in _own_sources(started))
+    read = (Named("passage", sha) for text in started.documents for sha in text.passages)
+    offered = (named for offer in started.offers for named in _of_fact(offer))
+    return (*own, *read, *offered)
 
 
 def _of_fact(event: FactLearned | FactProposed | FactChecked) -> tuple[Named, ...]:

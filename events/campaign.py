@@ -68,6 +68,8 @@ class KnowledgeSettings(Settings):
 
     rules: bool = True
     """Whether failed builds become legality rules that refuse sources before they are built."""
+    facts: tuple[str, ...] = ()
+    """Files with the facts of other runs, relative to the campaign file: claims to be checked."""
     documents: tuple[str, ...] = ()
     """Files and folders, relative to the campaign file, that an analyst reads after the target's
     own documents; kept whole with the run."""

@@ -86,6 +86,8 @@ class RunStarted(Value):
     """What the models take, by their names in the campaign; one that calls nobody has none."""
     shares_host: bool = False
     """The target's device is the machine itself: screening and measuring take turns."""
+    offers: tuple["FactProposed", ...] = ()
+    """What other runs have found: claims, to be checked here."""
 
 
 class Price(Value):

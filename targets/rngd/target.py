@@ -47,6 +47,8 @@ from targets.rngd.environment import (
 from targets.rngd.evaluating import CHIP
 from targets.rngd.kernels import TASKS
 from targets.rngd.normal import normalize
+from targets.rngd.opt.target import PRESET as OPT
+from targets.rngd.opt.target import OptTarget
 from targets.rngd.sources import sources
 
 NEWEST: Final = "full"
@@ -54,15 +56,17 @@ NEWEST: Final = "full"
 VENDOR: Final = "+vendor-kernels"
 """At the end of a preset: agents' code may read the model kernels that the vendor ships."""
 VERSIONS: Final = ("2026.4.0", "2026.3.0")
-PRESETS: Final = (NEWEST, *VERSIONS, f"{NEWEST}{VENDOR}")
+PRESETS: Final = (NEWEST, *VERSIONS, f"{NEWEST}{VENDOR}", OPT)
 
 
-def rngd_target(preset: str) -> "RngdTarget":
+def rngd_target(preset: str) -> "RngdTarget | OptTarget":
     """Return the target of a preset; one whose toolchain can tell costs says them.
 
     Raises:
         TargetError: no such preset; the text lists those there are.
     """
+    if preset == OPT:
+        return OptTarget(PRESETS)
     version = preset.removesuffix(VENDOR)
     if version not in (NEWEST, *VERSIONS):
         raise TargetError(f"unknown preset {preset!r}; use one of {', '.join(PRESETS)}")
@@ -93,7 +97,7 @@ class RngdTarget:
         return tuple(TASKS)
 
     def presets(self) -> tuple[str, ...]:
-        """Versions of the toolchain; with the vendor's own kernels in sight, or without."""
+        """Versions of both toolchains; with the vendor's own kernels in sight, or without."""
         return PRESETS
 
     def fingerprint(self) -> dict[str, str]:
