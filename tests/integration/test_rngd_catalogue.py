@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from decisions.replies import SourceText, parse
-from targets.protocol import Ask, Built
+from targets.protocol import Ask, Built, Documented
 from targets.rngd.artifact import Artifact, unpack
 from targets.rngd.build import build
 from targets.rngd.catalogue import RngdCatalogue
@@ -89,6 +89,7 @@ def test_what_the_catalogue_ends_with_is_right(kernel: str) -> None:
 def test_the_language_documents_what_the_kernels_use() -> None:
     """Agents learn the language from what the installed package says of itself."""
     target = rngd_target(toolchain(NEWER).version)
+    assert isinstance(target, Documented)
     titles = {document.title for document in target.documents()}
 
     assert {"operation.contract", "fetch.table_lookup", "commit.typecast", "range"} <= titles

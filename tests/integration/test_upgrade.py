@@ -74,7 +74,7 @@ def truth(version: str) -> dict[str, FactState]:
     for name, (predicts, signature, _) in CLAIMS.items():
         built = build(source(name), SIGNATURES[KERNEL], TOOLCHAINS[version])
         refused = isinstance(built, BuildFailed)
-        assert not refused or predicts == "builds" or built.signature.startswith(signature)
+        assert not isinstance(built, BuildFailed) or built.signature.startswith(signature)
         states[name] = "confirmed" if refused == (predicts == "refused") else "refuted"
     return states
 
