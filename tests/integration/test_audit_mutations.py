@@ -36,11 +36,12 @@ WORDS = "said of an event that cannot happen again"
 IDLE = "versions of rules that decided nothing in this stretch of the log"
 UNBUILT = "what programs count that this toolchain does not build, so that nothing is fitted to it"
 COUNTED = "what a model's provider has counted; nobody else did"
-PAID = dict.fromkeys(("spent.cost_usd", "spent.model_calls", "spent.tokens"), COUNTED)
+PAID = {"spent.model_calls": COUNTED}
 JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     "run_started": {
         **dict.fromkeys((f"campaign.{setting}" for setting in UNTOUCHED), SETTING),
         "cards.{}.task": "words for agents, repeated in every prompt",
+        "prices.{}.source": "words for people",
         "microbenchmarks.{}.points.{}.counts": UNBUILT,
         "microbenchmarks.{}.points.{}.counts.{}": UNBUILT,
         "versions": WORDS,
