@@ -39,5 +39,6 @@ def _named(request: Request, told: Brief | None) -> tuple[Sha, ...]:
             return (job.incumbent_artifact, job.candidate_artifact, *job.programs.values())
         case FactCheckRequested(probe=probe):
             return (probe.source,)
-        case LearningRequested(diagnostics=diagnostics, source=source, known_good=good):
-            return tuple(sha for sha in (diagnostics, source, *good) if sha)
+        case LearningRequested(diagnostics=diagnostics, source=source) as asked:
+            known = (*asked.known_bad, *asked.known_good, *asked.elsewhere)
+            return tuple(sha for sha in (diagnostics, source, *known) if sha)

@@ -1,6 +1,7 @@
 """The knowledge keeper: evidence comes in, a fact with its claim goes out; probes are run."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import assert_never
 
 from actors.messages import Answer, Command
@@ -10,19 +11,21 @@ from decisions.claims import (
     bound_figures,
     costs_claim,
     noise_claim,
-    refusal_of,
     rule_claim,
 )
 from decisions.fitting import costs
+from events.predicates import breaks, words
 from events.toolchain import toolchain_digest
 from events.vocabulary import (
     FactChecked,
     FactCheckRequested,
     FactLearned,
     LearningRequested,
+    Probe,
     Sha,
+    Trial,
 )
-from knowledge.rules import learn
+from knowledge.rules import Failing, Tried, learn
 from targets.protocol import BuildFailed, CostModel, FixtureResult, Target
 
 
@@ -48,13 +51,13 @@ class KeeperActor:
         """
         match command.request:
             case LearningRequested() as request:
-                return Answer(self._learn(request, command))
+                return self._learn(request, command)
             case FactCheckRequested() as request:
                 return self._check(request, command)
             case request:
                 raise ValueError(f"the knowledge keeper does not take {request.kind}")
 
-    def _learn(self, request: LearningRequested, command: Command) -> FactLearned:
+    def _learn(self, request: LearningRequested, command: Command) -> Answer:
         match request.topic:
             case "bound":
                 figures = bound_figures(request.figures)
@@ -99,40 +102,68 @@ class KeeperActor:
 
     def _measured(
         self, request: LearningRequested, figures: dict[str, float], claim: str
-    ) -> FactLearned:
-        return FactLearned(
+    ) -> Answer:
+        event = FactLearned(
             kernel=request.kernel,
             topic=request.topic,
             claim=claim,
             value=figures,
             toolchain=self._toolchain(),
         )
+        return Answer(event)
 
-    def _rule(self, request: LearningRequested, command: Command) -> FactLearned:
+    def _rule(self, request: LearningRequested, command: Command) -> Answer:
+        """Look for a predicate by experiments; its trials go into the record."""
+
         def text(sha: Sha | None) -> str:
             return "" if sha is None else command.blobs[sha].decode("utf-8", "replace")
 
-        normalize = self._target.normalize
-        known_good = [normalize(text(good)) for good in request.known_good]
-        snippet = normalize(request.snippet)
-        derived = learn(
-            snippet, normalize(text(request.source)), known_good, certain=request.certain
+        def tried(trial: Tried) -> tuple[Trial, bytes]:
+            normal = self._target.normalize(trial.source)
+            met = derived.predicate is not None and breaks(derived.predicate, words(normal))
+            data = normal.encode()
+            return Trial(source=sha256(data), breaks=met, is_refused=trial.is_refused), data
+
+        failing = Failing(
+            request.signature,
+            failures=[text(sha) for sha in (request.source, *request.known_bad)],
+            known_good=[text(sha) for sha in request.known_good],
+            elsewhere=[text(sha) for sha in request.elsewhere],
         )
-        return FactLearned(
+        derived = learn(
+            failing,
+            partial(self._refusal, request.kernel),
+            self._target.normalize,
+        )
+        trials = dict(map(tried, derived.trials))
+        small = derived.reproducer.encode()
+        probe = Probe(
             kernel=request.kernel,
+            source=sha256(small),
+            predicts="refused",
+            signature=request.signature,
+        )
+        event = FactLearned(
+            kernel="" if derived.is_general else request.kernel,
             topic="rule",
             claim=rule_claim(
-                derived.snippet,
+                derived.predicate,
                 derived.doubt,
-                snippet,
                 request.signature,
                 text(request.diagnostics),
             ),
             signature=request.signature,
-            snippet=derived.snippet,
-            probe=refusal_of(request),
+            predicate=derived.predicate,
+            trials=tuple(trials),
+            n_builds=derived.n_builds,
+            probe=probe if small else None,
             toolchain=self._toolchain(),
         )
+        return Answer(event, tuple(dict.fromkeys((*trials.values(), *((small,) if small else ())))))
+
+    def _refusal(self, kernel: str, source: str) -> BuildFailed | None:
+        built = self._target.build(kernel, source)
+        return built if isinstance(built, BuildFailed) else None
 
     def _toolchain(self) -> str:
         return toolchain_digest(self._target.fingerprint())

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from actors.messages import Answer, Command
 from decisions.examination import STAGES, breach, duplicate, incorrect
+from events.predicates import breaks, words
 from events.toolchain import toolchain_digest
 from events.vocabulary import (
     CandidateExamined,
@@ -15,7 +16,6 @@ from events.vocabulary import (
     StageReport,
     StaticCost,
 )
-from knowledge.rules import violated
 from targets.profiler.breakdown import profile
 from targets.profiler.schedule import read
 from targets.profiler.text import text
@@ -71,6 +71,7 @@ class _Examination:
         self._fixtures: tuple[FixtureReport, ...] = ()
         self._failure: BuildFailed | None = None
         self._artifact: bytes | None = None
+        self._breaks: tuple[int, ...] = ()
         self._cost: StaticCost | None = None
         self._profile: bytes | None = None
 
@@ -100,8 +101,7 @@ class _Examination:
             artifact=sha256(self._artifact) if self._artifact is not None else None,
             diagnostics=sha256(diagnostics) if diagnostics is not None else None,
             signature=self._failure.signature if self._failure else None,
-            snippet=self._failure.snippet if self._failure else "",
-            certain=self._failure.certain if self._failure else False,
+            breaks=self._breaks,
             cost=self._cost,
             toolchain=toolchain_digest(self._target.fingerprint()),
         )
@@ -111,8 +111,11 @@ class _Examination:
         return duplicate(self._request)
 
     def _rule(self, source: str) -> str:
-        fact = violated(self._rules, self._target.normalize(source))
-        return "" if fact is None else breach(fact, self._rules[fact])
+        text = words(self._target.normalize(source))
+        self._breaks = tuple(
+            n for n, rule in self._rules.items() if rule.predicate and breaks(rule.predicate, text)
+        )
+        return breach(self._breaks, self._rules, self._request)
 
     def _build(self, source: str) -> str:
         built = self._target.build(self._request.kernel, source)

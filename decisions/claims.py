@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from decisions.fitting import RESIDUAL
-from events.vocabulary import LearningRequested, Probe
+from events.predicates import spelled
+from events.vocabulary import Predicate
 
 _MAX_QUOTE = 300
 
@@ -80,38 +81,24 @@ def _time(seconds: float) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
-def rule_claim(rule: str, doubt: str, snippet: str, signature: str, diagnostics: str) -> str:
+def rule_claim(predicate: Predicate | None, doubt: str, signature: str, diagnostics: str) -> str:
     """Say what the toolchain refused, and whether sources are refused on it from now on.
 
     Args:
-        rule: the text that no source may contain from now on, or "".
+        predicate: what no source may hold from now on, or None.
         doubt: why there is none.
-        snippet: what the target took for the offending text, in its normal form.
         signature: of the failure, for diagnostics that say nothing.
         diagnostics: as the toolchain printed them.
     """
     said = refusal(signature, diagnostics)
-    if rule:
-        return f"A source that contains `{_quote(rule)}` does not build: {said}"
-    where = f" at `{_quote(snippet.strip())}`" if snippet.strip() else ""
-    return f"A build failed{where} with: {said} (no rule: {doubt})"
+    if predicate:
+        return f"A source that contains {spelled(predicate)} does not build: {said}"
+    return f"A build failed with: {said} (no rule: {doubt})"
 
 
 def refusal(signature: str, diagnostics: str) -> str:
     """What the toolchain said, in one line."""
     return _quote(_first_error(diagnostics) or signature)
-
-
-def refusal_of(request: LearningRequested) -> Probe | None:
-    """The failed source as a probe: another toolchain may build it."""
-    if request.source is None:
-        return None
-    return Probe(
-        kernel=request.kernel,
-        source=request.source,
-        predicts="refused",
-        signature=request.signature,
-    )
 
 
 def _first_error(diagnostics: str) -> str:

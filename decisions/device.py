@@ -11,6 +11,8 @@ from events.projections.ledger import KernelLedger
 from events.projections.state import State
 from events.projections.tree import Node, Status
 from events.vocabulary import (
+    FactCheckRequested,
+    LearningRequested,
     MeasurementRequested,
     Purpose,
     ScreeningRequested,
@@ -57,9 +59,15 @@ def is_wanted(state: State) -> bool:
     return state.ledger.running is not None or _next_job(state) is not None
 
 
+def must_be_quiet(state: State) -> bool:
+    """Whether work elsewhere would disturb the machine that measures, or is about to."""
+    return state.begun.shares_host and is_wanted(state)
+
+
 def is_disturbed(state: State) -> bool:
-    """Whether screening is at work on the machine that measures."""
-    busy = any(isinstance(r, ScreeningRequested) for r in state.pending.values())
+    """Whether screening or the keeper's builds are at work on the machine that measures."""
+    builds = (ScreeningRequested, LearningRequested, FactCheckRequested)
+    busy = any(isinstance(r, builds) for r in state.pending.values())
     return state.begun.shares_host and busy
 
 

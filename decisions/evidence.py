@@ -3,7 +3,7 @@
 Like the rules of `decisions.plan` they have versions, which a run records.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from typing import NamedTuple, get_args
 
@@ -12,6 +12,7 @@ from decisions.examination import contradictions, profile_head
 from decisions.orders import refusal
 from decisions.settling import NOTHING, settled
 from events.campaign import Model
+from events.predicates import PLACEHOLDERS, breaks, words
 from events.projections.state import State
 from events.vocabulary import (
     AnyEvent,
@@ -28,6 +29,8 @@ from events.vocabulary import (
     Order,
     Outcome,
     PairsMeasured,
+    Predicate,
+    Probe,
     ProgramsMeasured,
     RebaseRequested,
     Request,
@@ -35,6 +38,7 @@ from events.vocabulary import (
     RoleReplied,
     ScreeningRequested,
     Sha,
+    Trial,
     TurnAssigned,
     TurnFailed,
 )
@@ -234,11 +238,11 @@ def _facts(evidence: Evidence) -> Iterator[str]:
 
 
 def _fact(event: FactLearned, request: LearningRequested, evidence: Evidence) -> Iterator[str]:
-    if (event.kernel, event.topic) != (request.kernel, request.topic):
+    is_wider = event.topic == "rule" and not event.kernel
+    if event.topic != request.topic or (event.kernel != request.kernel and not is_wider):
         yield f"nobody asked for {event.topic} of {event.kernel}"
     elif request.topic == "rule":
-        if not _is_rule(event, request, evidence.text(request.diagnostics)):
-            yield "the failed build does not say what was learned from it"
+        yield from _rule(event, request, evidence)
     elif not _is_figure(event, request):
         yield "the figures do not say what was learned from them"
 
@@ -263,21 +267,66 @@ def _is_figure(event: FactLearned, request: LearningRequested) -> bool:
             claim = claims.costs_claim(request.microbenchmark, figures)
         case _:
             claim = claims.noise_claim(request.figures)
-    said = (event.value, event.claim, event.signature, event.snippet, event.probe)
-    return said == (figures, claim, "", "", None)
+    said = (event.value, event.claim, event.signature, event.probe)
+    return said == (figures, claim, "", None) and not (event.predicate or event.trials)
 
 
-def _is_rule(event: FactLearned, request: LearningRequested, diagnostics: str) -> bool:
-    """Whether a rule's fact is worded from its request, as far as no normal form is needed."""
+def _rule(event: FactLearned, request: LearningRequested, evidence: Evidence) -> Iterator[str]:
     if event.signature != request.signature or event.value:
-        return False
-    if event.probe != claims.refusal_of(request):
-        return False
-    if event.snippet:
-        claim = claims.rule_claim(event.snippet, "", "", event.signature, diagnostics)
-        return request.certain and event.claim == claim
-    said = claims.refusal(event.signature, diagnostics)
-    return event.claim.startswith("A build failed") and f" with: {said} (no rule: " in event.claim
+        yield "the rule is about another failure"
+    said = claims.rule_claim(
+        event.predicate, "", event.signature, evidence.text(request.diagnostics)
+    )
+    if not event.claim.startswith(said.removesuffix(")")) or (
+        event.predicate and event.claim != said
+    ):
+        yield "the failed build does not say what was learned from it"
+    if event.probe is not None:
+        yield from _reproducer(event.probe, request, evidence)
+    if (event.predicate is None) != (not event.trials):
+        yield "a predicate without trials, or trials of none"
+    if event.predicate is not None:
+        yield from _trials(event.predicate, event.trials, evidence)
+        yield from _untried(event.trials, request, evidence.state)
+        if not event.kernel and not _is_everywhere(event.predicate, request, evidence):
+            yield "it is about words that not every kernel has"
+    elif not event.kernel:
+        yield "no rule holds for every kernel"
+
+
+def _reproducer(probe: Probe, request: LearningRequested, evidence: Evidence) -> Iterator[str]:
+    """The small source that is refused is what is left of the one that was."""
+    own = (probe.kernel, probe.predicts, probe.signature, probe.low, probe.high)
+    if own != (request.kernel, "refused", request.signature, None, None):
+        yield "the reproducer is to do something else"
+    lines = iter(evidence.text(request.source).splitlines())
+    if not all(line in lines for line in evidence.text(probe.source).splitlines()):
+        yield "the reproducer is no part of the source"
+
+
+def _trials(predicate: Predicate, trials: Iterable[Trial], evidence: Evidence) -> Iterator[str]:
+    for trial in trials:
+        if breaks(predicate, words(evidence.text(trial.source))) != trial.breaks:
+            yield f"the predicate says something else of {trial.source}"
+
+
+def _is_everywhere(predicate: Predicate, request: LearningRequested, evidence: Evidence) -> bool:
+    literal = {part for c in predicate.conditions for part in c.tokens} - PLACEHOLDERS
+    others = [words(evidence.text(sha)) for sha in request.elsewhere]
+    return bool(others) and all(literal <= {*text} for text in others)
+
+
+def _untried(trials: Iterable[Trial], request: LearningRequested, state: State) -> Iterator[str]:
+    """All sources that were known to be refused or to build must have been tried."""
+    said = {trial.source: trial.is_refused for trial in trials}
+    nodes = (state.tree.nodes[c] for c in state.tree.branches[request.kernel].nodes)
+    normal = {node.source: node.normalized for node in nodes}
+    bad = {normal.get(sha or "") for sha in (request.source, *request.known_bad)}
+    good = {normal.get(sha) for sha in request.known_good}
+    if any(said.get(sha or "") is not True for sha in bad):
+        yield "a source that failed alike was not tried"
+    if any(said.get(sha or "") is not False for sha in good):
+        yield "a source known to build was not tried"
 
 
 def _orders(evidence: Evidence) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """What the stages of screening say of what they found: workers report by it, audit redoes it."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from events.vocabulary import (
@@ -21,9 +20,13 @@ def duplicate(request: ScreeningRequested) -> str:
     return "" if request.twin is None else f"the same source as c{request.twin}"
 
 
-def breach(number: int, rule: FactLearned) -> str:
-    """Why the second stage refuses a candidate that breaks a rule."""
-    return f"breaks f{number}: {rule.signature}"
+def breach(
+    broken: Sequence[int], rules: Mapping[int, FactLearned], request: ScreeningRequested
+) -> str:
+    """Why the second stage refuses a candidate that breaks rules; "" if it does not."""
+    if not broken or request.builds_anyway:
+        return ""
+    return f"breaks f{broken[0]}: {rules[broken[0]].signature}"
 
 
 def incorrect(fixtures: Sequence[FixtureReport]) -> str:
@@ -51,6 +54,9 @@ def contradictions(
         request: what it answers.
         rules: in force when it came, by number of the fact.
     """
+    if any(n not in rules or rules[n].predicate is None for n in event.breaks):
+        yield "it breaks what is no rule"
+        return
     n_ran = len(event.stages)
     if tuple(report.stage for report in event.stages) != STAGES[:n_ran] or not n_ran:
         yield "the stages did not run in their order"
@@ -58,15 +64,12 @@ def contradictions(
     passed = [report.passed for report in event.stages]
     if passed != [*(True for _ in passed[1:]), n_ran == len(STAGES) and passed[-1]]:
         yield "the stages do not end with the first that failed"
+    if event.breaks and n_ran < len(STAGES[:2]):
+        yield "it was held against rules before their stage"
     for report in event.stages:
         if not _fits(report, event, request, rules):
             yield f"the stage {report.stage} does not say what was found"
-    if len(event.fixtures) > (len(request.fixture_seeds) if n_ran == len(STAGES) else 0):
-        yield "more fixtures ran than were asked for"
-    if all(passed) and len(event.fixtures) < len(request.fixture_seeds):
-        yield "it passed on fewer fixtures than were asked for"
-    if incorrect(event.fixtures[:-1]):
-        yield "a fixture ran after one that had failed"
+    yield from _fixtures(event, len(request.fixture_seeds))
     if event.cost is not None and not all(passed):
         yield "a static cost of what was refused"
     yield from _build(event)
@@ -84,17 +87,22 @@ def _fits(
         case "duplicate":
             return report.detail == duplicate(request)
         case "rule":
-            return report.passed or _is_breach(report.detail, rules)
+            return report.detail == breach(event.breaks, rules, request)
         case "build":
             return report.detail == (event.signature or "")
         case "correctness":
             return report.detail == incorrect(event.fixtures)
 
 
-def _is_breach(detail: str, rules: Mapping[int, FactLearned]) -> bool:
-    number = re.match(r"breaks f(\d+):", detail)
-    fact = rules.get(int(number[1])) if number else None
-    return fact is not None and number is not None and detail == breach(int(number[1]), fact)
+def _fixtures(event: CandidateExamined, n_asked: int) -> Iterator[str]:
+    """They run one after the other, until one fails or all have passed."""
+    is_last = len(event.stages) == len(STAGES)
+    if len(event.fixtures) > (n_asked if is_last else 0):
+        yield "more fixtures ran than were asked for"
+    if is_last and event.stages[-1].passed and len(event.fixtures) < n_asked:
+        yield "it passed on fewer fixtures than were asked for"
+    if incorrect(event.fixtures[:-1]):
+        yield "a fixture ran after one that had failed"
 
 
 def _build(event: CandidateExamined) -> Iterator[str]:
@@ -105,5 +113,3 @@ def _build(event: CandidateExamined) -> Iterator[str]:
     failed = build is not None and not build.passed
     if (event.signature is not None, event.diagnostics is not None) != (failed, failed):
         yield "a diagnostic without a failed build, or a failed build without one"
-    if not failed and (event.snippet or event.certain):
-        yield "an offending text without a failed build"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from decisions import device
 from decisions.due import Due
 from decisions.examination import incorrect
 from decisions.screening import fixture_seeds
@@ -10,6 +11,7 @@ from events.vocabulary import (
     FactChecked,
     FactCheckRequested,
     FactJudged,
+    FactLearned,
     FactState,
     Prediction,
     Probe,
@@ -25,6 +27,8 @@ def check(state: State) -> Due | None:
     knowledge = state.knowledge
     if state.closed or any(isinstance(r, FactCheckRequested) for r in state.pending.values()):
         return None
+    if device.must_be_quiet(state):
+        return None
     probes = {n: probe for n in knowledge.waiting if (probe := knowledge.facts[n].probe)}
     if not probes:
         return None
@@ -39,7 +43,11 @@ def check(state: State) -> Due | None:
 
 
 def judge(state: State) -> Due | None:
-    """Judge the fact whose probe was run first."""
+    """Judge what has new evidence: a probe that ran, the trials of a rule, a source that builds."""
+    return _checked(state) or _learned(state) or _disproved(state)
+
+
+def _checked(state: State) -> Due | None:
     for number, (seq, checked) in state.knowledge.checked.items():
         fact = state.knowledge.facts[number]
         if fact.probe is None:
@@ -47,6 +55,34 @@ def judge(state: State) -> Due | None:
         believed, reason = verdict(fact.topic, fact.probe, checked)
         return Due(FactJudged(fact=number, state=believed, reason=reason), (seq,))
     return None
+
+
+def _learned(state: State) -> Due | None:
+    for number, rule in state.knowledge.learned.items():
+        believed, reason = admission(rule)
+        judged = FactJudged(fact=number, state=believed, reason=reason)
+        return Due(judged, (state.knowledge.records[number],))
+    return None
+
+
+def _disproved(state: State) -> Due | None:
+    for number, (seq, candidate) in state.knowledge.disproved.items():
+        reason = f"c{candidate} breaks it and builds"
+        return Due(FactJudged(fact=number, state="refuted", reason=reason), (seq,))
+    return None
+
+
+def admission(rule: FactLearned) -> tuple[FactState, str]:
+    """Judge a new rule by its trials: it needs some of both kinds, and may be wrong on none."""
+    if rule.predicate is None:
+        again = rule.probe is not None
+        return ("confirmed", "it failed again") if again else ("refuted", "it did not fail again")
+    wrong = sum(trial.breaks != trial.is_refused for trial in rule.trials)
+    n_bad = sum(trial.is_refused for trial in rule.trials)
+    n_good = len(rule.trials) - n_bad
+    if wrong or not n_bad or not n_good:
+        return "proposed", f"it is wrong on {wrong} of {n_bad} refused and {n_good} other sources"
+    return "confirmed", f"it refuses {n_bad} refused sources and none of {n_good} others"
 
 
 def verdict(topic: Topic, probe: Probe, checked: FactChecked) -> tuple[FactState, str]:

@@ -1,12 +1,13 @@
 """What the knowledge keeper should learn from next."""
 
+from collections.abc import Sequence
 from itertools import islice
 
-from decisions.device import kernel_scale
+from decisions import device
 from decisions.due import Due
 from decisions.fitting import is_fittable
 from events.projections.state import State
-from events.vocabulary import LearningRequested, Sha, Timing
+from events.vocabulary import LearningRequested, Request, Sha, Timing
 
 N_BUILT = 20
 """Latest sources known to build that a rule is held against."""
@@ -30,7 +31,7 @@ def _noise(state: State, kernel: str) -> Due | None:
     wanted = state.begun.campaign.acceptance.noise_pairs
     if f"{kernel}:noise" in state.knowledge.asked or n_pairs < wanted:
         return None
-    known = kernel_scale(state, kernel)
+    known = device.kernel_scale(state, kernel)
     figures = {"pair_sd_pct": known.pair, "slot_pct": known.slot, "n_pairs": float(n_pairs)}
     evidence = tuple(ledger.aa_seqs)
     request = LearningRequested(kernel=kernel, topic="noise", figures=figures)
@@ -66,27 +67,47 @@ def _microbenchmark(state: State) -> Due | None:
 
 
 def _rule(state: State) -> Due | None:
-    for seq, failed in state.knowledge.unread.items():
+    """Ask for one rule at a time: the next one may be about more failures by then.
+
+    Where its builds would disturb a measurement, the device goes first.
+    """
+    if not state.begun.campaign.knowledge.rules or state.closed or device.must_be_quiet(state):
+        return None
+    if state.knowledge.learned or any(map(_is_of_rule, state.pending.values())):
+        return None
+    for seq, (_, failed) in state.knowledge.unread.items():
         node = state.tree.nodes[failed.candidate]
         if state.tree.branches[node.kernel].incumbent is None:
             continue
+        alike = state.knowledge.failures_like(node.kernel, failed.signature)
+        others = (source for source in alike.sources.values() if source != node.source)
         request = LearningRequested(
             kernel=node.kernel,
             topic="rule",
             diagnostics=failed.diagnostics,
             source=node.source,
             signature=failed.signature or "",
-            snippet=failed.snippet,
-            certain=failed.certain,
-            known_good=_built(state, node.kernel),
+            known_bad=tuple(dict.fromkeys(others)),
+            known_good=_built(state, node.kernel, alike.counterexamples),
+            elsewhere=_elsewhere(state, node.kernel),
         )
         return Due(request, (seq,))
     return None
 
 
-def _built(state: State, kernel: str) -> tuple[Sha, ...]:
-    """The sources of the baseline, of the best version, and of the latest that built."""
+def _is_of_rule(request: Request) -> bool:
+    return isinstance(request, LearningRequested) and request.topic == "rule"
+
+
+def _elsewhere(state: State, kernel: str) -> tuple[Sha, ...]:
+    return tuple(own.baseline for name, own in state.begun.sources.items() if name != kernel)
+
+
+def _built(state: State, kernel: str, counterexamples: Sequence[Sha]) -> tuple[Sha, ...]:
+    """The sources of the baseline and the best version, those that refuted rules, the latest."""
     nodes = (state.tree.nodes[c] for c in reversed(state.tree.branches[kernel].nodes))
-    latest = islice((node.source for node in nodes if node.artifact is not None), N_BUILT)
+    built = (n for n in nodes if n.artifact is not None and n.toolchain == state.toolchain_digest)
+    latest = islice((node.source for node in built if node.is_search), N_BUILT)
     best = state.tree.incumbent(kernel).source
-    return tuple(dict.fromkeys((state.begun.sources[kernel].baseline, best, *latest)))
+    baseline = state.begun.sources[kernel].baseline
+    return tuple(dict.fromkeys((baseline, best, *counterexamples, *latest)))

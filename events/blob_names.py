@@ -15,6 +15,7 @@ from events.vocabulary import (
     Draft,
     EditsReapplied,
     FactChecked,
+    FactLearned,
     FactProposed,
     LogRepaired,
     PairsMeasured,
@@ -50,11 +51,8 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return (Named("source", source),)
         case CandidateExamined() as examined:
             return _of_examination(examined)
-        case FactChecked(diagnostics=diagnostics):
-            return (Named("diagnostics", diagnostics),) if diagnostics else ()
-        case FactProposed(passage=passage, probe=probe):
-            own = (Named("passage", passage or ""), Named("source", probe.source if probe else ""))
-            return tuple(named for named in own if named.sha)
+        case FactLearned() | FactProposed() | FactChecked():
+            return _of_fact(event)
         case PairsMeasured(samples=samples) | ProgramsMeasured(samples=samples):
             return (Named("samples", samples),)
         case LogRepaired(sha=sha):
@@ -79,6 +77,18 @@ def _own_sources(start: RunStarted) -> Iterator[Sha]:
         yield from (own.baseline, own.canary_wrong, own.canary_slow, *own.bounds.values())
     for family in start.microbenchmarks.values():
         yield from (point.source for point in family.points.values())
+
+
+def _of_fact(event: FactLearned | FactProposed | FactChecked) -> tuple[Named, ...]:
+    match event:
+        case FactLearned(probe=probe, trials=trials):
+            tried = tuple(Named("source", trial.source) for trial in trials)
+            return (Named("source", probe.source), *tried) if probe else tried
+        case FactProposed(passage=passage, probe=probe):
+            own = (Named("passage", passage or ""), Named("source", probe.source if probe else ""))
+            return tuple(named for named in own if named.sha)
+        case FactChecked(diagnostics=diagnostics):
+            return (Named("diagnostics", diagnostics),) if diagnostics else ()
 
 
 def _of_examination(examined: CandidateExamined) -> tuple[Named, ...]:

@@ -32,6 +32,10 @@ BlobKind = Literal[
 Purpose = Literal["noise", "canary", "test", "sentinel", "bound", "probe", "final"]
 Resource = Literal["wall_s", "device_s", "model_calls", "tokens", "cost_usd"]
 """What a budget limits."""
+Comparison = Literal[
+    "above", "below", "other_than", "no_multiple_of", "no_divisor_of", "no_power_of_two"
+]  # fmt: skip
+"""What a number must be, to a limit, to break a rule; the last one needs no limit."""
 Topic = Literal["bound", "noise", "rule", "document", "claim", "microbenchmark"]
 """What a fact is about; each topic has its own way of being checked. What a document says and what
 an agent claims are both checked by a probe."""
@@ -481,6 +485,9 @@ class ScreeningRequested(Value):
     twin: CandidateId | None
     """An earlier candidate with the same normalized source."""
     fixture_seeds: tuple[int, ...]
+    builds_anyway: bool = False
+    """Whether it is built even if it breaks a rule: the target's own sources, and a random share
+    of all others, so that false refusals are found."""
 
 
 class StageReport(Value):
@@ -523,10 +530,8 @@ class CandidateExamined(Value):
     diagnostics: Sha | None
     signature: str | None
     """Normalized diagnostic of a failed build."""
-    snippet: str = ""
-    """Offending text of a failed build, as the target sees it."""
-    certain: bool = False
-    """Whether that text alone makes any source illegal."""
+    breaks: tuple[int, ...] = ()
+    """The legality rules that it breaks, by number of the fact."""
     cost: StaticCost | None = None
     """None: it was refused before, or the target has no cost model."""
     toolchain: str
@@ -788,15 +793,42 @@ class LearningRequested(Value):
     diagnostics: Sha | None = None
     source: Sha | None = None
     signature: str = ""
-    snippet: str = ""
-    """Rules: what the target took for the offending text."""
-    certain: bool = False
-    """Rules: whether that text alone makes any source illegal."""
+    known_bad: tuple[Sha, ...] = ()
+    """Rules: other sources that failed alike and that no rule refuses yet."""
     known_good: tuple[Sha, ...] = ()
     """Rules: sources known to build, which no rule may refuse."""
     microbenchmark: str = ""
     timings: tuple[Timing, ...] = ()
     """Microbenchmarks: its name, and what its programs took."""
+    elsewhere: tuple[Sha, ...] = ()
+    """Rules: the baselines of the other kernels, for which a rule may hold as well."""
+
+
+class Condition(Value):
+    """Tokens of a source, one behind the other, that may be a number out of its limit."""
+
+    tokens: Annotated[tuple[str, ...], Field(min_length=1)]
+    """``<word>`` and ``<number>`` stand for any, ``<n>`` for the number that is compared."""
+    comparison: Comparison | None = None
+    """What ``<n>`` must be for the condition to be met."""
+    limit: float = 0.0
+
+
+class Predicate(Value):
+    """What no source may hold, in its target's normal form: it breaks a rule on any of these."""
+
+    conditions: Annotated[tuple[Condition, ...], Field(min_length=1)]
+
+
+class Trial(Value):
+    """A source on which a predicate and the toolchain were both asked."""
+
+    source: Sha
+    """Its normal form, a blob."""
+    breaks: bool
+    """Whether the predicate is met."""
+    is_refused: bool
+    """Whether its build fails with the rule's signature."""
 
 
 class FactLearned(Value):
@@ -810,10 +842,16 @@ class FactLearned(Value):
     value: dict[str, float] = {}
     signature: str = ""
     """Rules: normalized diagnostic."""
-    snippet: str = ""
-    """Rules: smallest offending text seen; a source that contains it breaks the rule."""
+    predicate: Predicate | None = None
+    """Rules: what no source may hold; None if nothing was found that tells refused sources from
+    others."""
+    trials: tuple[Trial, ...] = ()
+    """Rules: what the predicate was held against, before it may refuse anything."""
+    n_builds: int = 0
+    """Rules: experiments that it took."""
     probe: Probe | None = None
-    """Rules: a source that was refused, to ask another toolchain."""
+    """Rules: the smallest source found that is refused alike, to ask another toolchain; None if
+    the failure did not come again."""
     toolchain: str
 
 

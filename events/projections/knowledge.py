@@ -3,11 +3,14 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pydantic_core import to_json
 
+from events.projections.tree import Node
 from events.vocabulary import (
     CandidateExamined,
+    CandidateId,
     FactChecked,
     FactCheckRequested,
     FactJudged,
@@ -15,9 +18,43 @@ from events.vocabulary import (
     FactProposed,
     FactState,
     LearningRequested,
+    Sha,
 )
 
 Fact = FactLearned | FactProposed
+N_FAILURES = 8
+"""Latest sources that failed alike which a new rule must refuse."""
+
+
+@dataclass(slots=True)
+class Hits:
+    """How a rule has done since it is in force."""
+
+    n_refused: int = 0
+    """Candidates that it refused before they were built."""
+    n_built_anyway: int = 0
+    """Candidates that break it and were built to see whether it is right."""
+    n_false: int = 0
+    """Those of them that built."""
+
+
+class Failed(NamedTuple):
+    """A failed build."""
+
+    sort: str
+    """``kernel:signature``."""
+    evidence: CandidateExamined
+
+
+@dataclass(slots=True)
+class Failures:
+    """Builds of one kernel that failed with one signature and got past all rules."""
+
+    n: int = 0
+    sources: dict[Sha, Sha] = field(default_factory=dict)
+    """Latest sources that no rule refuses yet, by their normal form."""
+    counterexamples: list[Sha] = field(default_factory=list)
+    """Sources that a rule about it would have refused, and that build."""
 
 
 @dataclass(slots=True)
@@ -34,10 +71,16 @@ class Knowledge:
     """Facts with a probe that is still to be run under the toolchain of now."""
     checked: dict[int, tuple[int, FactChecked]] = field(default_factory=dict)
     """What a probe did, with its record, until the fact is judged by it."""
-    signatures: dict[str, None] = field(default_factory=dict)
-    """``kernel:signature:certain text`` of build failures that were learned from, or are being."""
-    unread: dict[int, CandidateExamined] = field(default_factory=dict)
-    """Build failures with a new signature that nobody has learned from, by their record."""
+    learned: dict[int, FactLearned] = field(default_factory=dict)
+    """Rules that are still to be judged by their trials."""
+    disproved: dict[int, tuple[int, CandidateId]] = field(default_factory=dict)
+    """Rules in force that a candidate breaks and builds all the same, with the record of that."""
+    hits: dict[int, Hits] = field(default_factory=dict)
+    """What each rule did, by number of the fact."""
+    failures: dict[str, Failures] = field(default_factory=dict)
+    """Failed builds by ``kernel:signature``."""
+    unread: dict[int, Failed] = field(default_factory=dict)
+    """Failed builds that a rule is still to be learned from, by their record."""
     asked: dict[str, None] = field(default_factory=dict)
     """``kernel:topic`` of bound and noise facts that were asked for."""
     fitted: dict[str, None] = field(default_factory=dict)
@@ -55,11 +98,14 @@ class Knowledge:
         return self.chain
 
     def learn(self, event: FactLearned, seq: int, *, is_current: bool) -> None:
-        """What was seen gets the next number; it holds under the toolchain that showed it."""
+        """What was seen gets the next number; a figure holds under the toolchain that showed it."""
         number = self._add(event, seq)
         self.states[number] = "confirmed" if is_current else "stale"
         if not is_current and event.probe is not None:
             self.waiting[number] = None
+        elif is_current and event.topic == "rule":
+            self.states[number] = "proposed"
+            self.learned[number] = event
 
     def propose(self, event: FactProposed, seq: int) -> None:
         """What somebody claims gets the next number."""
@@ -81,8 +127,26 @@ class Knowledge:
 
     def judge(self, event: FactJudged) -> None:
         """A fact is believed, or not."""
-        self.checked.pop(event.fact, None)
+        for waiting in (self.checked, self.learned, self.disproved):
+            waiting.pop(event.fact, None)
         self.states[event.fact] = event.state
+        fact = self.facts[event.fact]
+        if isinstance(fact, FactLearned) and event.state == "confirmed":
+            self._cover(fact)
+
+    def _cover(self, rule: FactLearned) -> None:
+        """A rule is in force: what it was tried on is done with; what came meanwhile waits."""
+        if rule.predicate is None or rule.probe is None:
+            return
+        sort = _sort(rule.probe.kernel, rule.signature)
+        failures = self.failures.get(sort, Failures())
+        for trial in rule.trials:
+            failures.sources.pop(trial.source, None)
+        self._read(sort)
+
+    def _read(self, sort: str) -> None:
+        """Nothing more is to be learned from the failures that there are of one sort."""
+        self.unread = {seq: f for seq, f in self.unread.items() if f.sort != sort}
 
     def cite(self, cites: Iterable[str]) -> None:
         """A candidate rests on facts; what agents make up is no fact."""
@@ -91,34 +155,56 @@ class Knowledge:
             if number in self.facts:
                 self.uses[number] = self.uses.get(number, 0) + 1
 
-    def note_failure(self, event: CandidateExamined, kernel: str, seq: int) -> None:
-        """The build of a candidate of ``kernel`` failed: note how, if that is new."""
-        key = f"{kernel}:{event.signature}:{event.snippet if event.certain else ''}"
-        if key not in self.signatures:
-            self.signatures[key] = None
-            self.unread[seq] = event
+    def note_failure(self, event: CandidateExamined, node: Node, seq: int) -> None:
+        """The build of a candidate failed: a rule is due after the 1st, 2nd, 4th, 8th... time."""
+        failures = self.failures.setdefault(_sort(node.kernel, event.signature), Failures())
+        failures.n += 1
+        failures.sources.pop(node.normalized, None)
+        failures.sources[node.normalized] = node.source
+        if len(failures.sources) > N_FAILURES:
+            del failures.sources[next(iter(failures.sources))]
+        if failures.n.bit_count() == 1:
+            self.unread[seq] = Failed(_sort(node.kernel, event.signature), event)
 
-    def ask(self, event: LearningRequested, because: tuple[int, ...]) -> None:
-        """The keeper is asked to learn from the records ``because``."""
+    def note_breaks(self, event: CandidateExamined, node: Node, seq: int) -> None:
+        """A candidate breaks rules: it was refused for that, or built to see whether they hold."""
+        was_built = any(report.stage == "build" for report in event.stages)
+        for number in event.breaks:
+            hits, fact = self.hits.setdefault(number, Hits()), self.facts[number]
+            hits.n_refused += not was_built
+            hits.n_built_anyway += was_built
+            hits.n_false += event.artifact is not None
+            if event.artifact is not None and isinstance(fact, FactLearned):
+                self.disproved[number] = (seq, event.candidate)
+                sort = _sort(node.kernel, fact.signature)
+                self.failures.setdefault(sort, Failures()).counterexamples.append(node.source)
+
+    def failures_like(self, kernel: str, signature: str | None) -> Failures:
+        """The failed builds of a kernel with one signature."""
+        return self.failures.get(_sort(kernel, signature), Failures())
+
+    def ask(self, event: LearningRequested) -> None:
+        """The keeper is asked to learn, from all failures of a sort if it is about one."""
         if event.topic == "microbenchmark":
             self.fitted[event.microbenchmark] = None
         else:
             self.asked[f"{event.kernel}:{event.topic}"] = None
-        for seq in because:
-            self.unread.pop(seq, None)
+        if event.topic == "rule":
+            self._read(_sort(event.kernel, event.signature))
 
     def of(self, kernel: str) -> dict[int, Fact]:
         """The facts about one kernel or the whole target."""
         return {n: fact for n, fact in self.facts.items() if fact.kernel in (kernel, "")}
 
     def rules(self, kernel: str) -> dict[int, FactLearned]:
-        """The legality rules that hold for a kernel under the toolchain of now."""
+        """The legality rules in force for a kernel: what refuses sources before they are built."""
         return {
             number: fact
             for number, fact in self.facts.items()
             if isinstance(fact, FactLearned)
             and fact.topic == "rule"
-            and fact.kernel == kernel
+            and fact.kernel in (kernel, "")
+            and fact.predicate is not None
             and self.states[number] == "confirmed"
         }
 
@@ -128,13 +214,16 @@ class Knowledge:
             self.states[number] = "stale"
             if fact.probe is not None:
                 self.waiting[number] = None
-        self.checked.clear()
+        for waiting in (self.checked, self.learned, self.disproved, self.failures, self.unread):
+            waiting.clear()
         self.asked.clear()
         self.fitted.clear()
-        self.signatures.clear()
-        self.unread.clear()
 
     def _add(self, fact: Fact, seq: int) -> int:
         number = len(self.facts) + 1
         self.facts[number], self.records[number] = fact, seq
         return number
+
+
+def _sort(kernel: str, signature: str | None) -> str:
+    return f"{kernel}:{signature}"

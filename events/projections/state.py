@@ -325,7 +325,8 @@ def _candidate_examined(event: CandidateExamined, state: State, record: Record) 
         return
     node = state.tree.examine(event, record.seq)
     if event.signature is not None:
-        state.knowledge.note_failure(event, node.kernel, record.seq)
+        state.knowledge.note_failure(event, node, record.seq)
+    state.knowledge.note_breaks(event, node, record.seq)
 
 
 @_take.register
@@ -466,7 +467,7 @@ def _harness_checked(event: HarnessChecked, state: State, record: Record) -> Non
 @_take.register
 def _learning_requested(event: LearningRequested, state: State, record: Record) -> None:
     state.issue(event, record)
-    state.knowledge.ask(event, record.because)
+    state.knowledge.ask(event)
 
 
 @_take.register

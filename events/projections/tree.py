@@ -80,6 +80,8 @@ class Node:
     """As of `CandidateProposed`."""
     status: Status = Status.PROPOSED
     artifact: Sha | None = None
+    refused_by: tuple[int, ...] = ()
+    """Legality rules that refused it before it was built, by number of the fact."""
     toolchain: str = ""
     """Digest of the fingerprint that screened it."""
     cost: StaticCost | None = None
@@ -281,6 +283,8 @@ class DesignTree:
         node = self._changing(candidate)
         node.examined, node.artifact = event, event.artifact
         node.toolchain, node.evidence, node.cost = event.toolchain, (seq,), event.cost
+        was_built = any(report.stage == "build" for report in event.stages)
+        node.refused_by = () if was_built else event.breaks
         self.examined[candidate] = None
         if candidate not in self.renewing:
             node.status = Status.EXAMINED

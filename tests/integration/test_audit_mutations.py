@@ -35,13 +35,12 @@ SETTING = "what the operator asked for; no decision of this run came near it"
 WORDS = "said of an event that cannot happen again"
 IDLE = "versions of rules that decided nothing in this stretch of the log"
 UNBUILT = "what programs count that this toolchain does not build, so that nothing is fitted to it"
-COUNTED = "what a model's provider has counted; nobody else did"
-PAID = {"spent.model_calls": COUNTED}
+COUNTED = "calls that were repeated, as their provider has counted them; nobody else did"
 JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     "run_started": {
         **dict.fromkeys((f"campaign.{setting}" for setting in UNTOUCHED), SETTING),
         "cards.{}.task": "words for agents, repeated in every prompt",
-        "prices.{}.source": "words for people",
+        "prices.{}.source": WORDS,
         "microbenchmarks.{}.points.{}.counts": UNBUILT,
         "microbenchmarks.{}.points.{}.counts.{}": UNBUILT,
         "versions": WORDS,
@@ -56,8 +55,7 @@ JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     ),
     "log_repaired": {"offset": "a place in a file that has been written over"},
     "blobs_pruned": {"n_bytes": "the size of files that are gone"},
-    "role_replied": {"wall_s": READ, **PAID},
-    "turn_failed": PAID,
+    "role_replied": {"wall_s": READ, "spent.model_calls": COUNTED},
     "candidate_examined": {
         "fixtures[].fixture": READ,
         "fixtures[].margin": READ,
@@ -71,6 +69,7 @@ JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     },
     "job_failed": {"device_s": READ, "reason": READ},
     "fact_checked": {"wall_s": READ},
+    "fact_learned": {"n_builds": READ},
     "request_lost": {"reason": WORDS},
 }
 """Fields of a record of which audit may not notice a change, and why. The time of a record, which

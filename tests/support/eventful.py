@@ -45,7 +45,7 @@ N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
 
 UPDATED_AT_JOB = 60
 """By when the toolchain is replaced under the run."""
-_READ = authored("implementer", "analyst", max_candidates=24, max_designs=6)
+_READ = authored("implementer", "analyst", max_candidates=30)
 
 
 class Frail:

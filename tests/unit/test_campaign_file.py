@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from events.campaign import Acceptance, Budget, Campaign, Knowledge, Model, Screening, Search
+from events.campaign import (
+    Acceptance,
+    Budget,
+    Campaign,
+    KnowledgeSettings,
+    Model,
+    Screening,
+    Search,
+)
 from scripts.campaign_file import CampaignError, load
 
 GOOD = """
@@ -159,7 +167,7 @@ def test_a_campaign_error_survives_pickling() -> None:
 def test_the_page_on_campaign_files_names_every_key() -> None:
     """A key that no page explains might as well not be there."""
     page = (Path(__file__).parents[2] / "docs" / "campaign-file.md").read_text()
-    tables = (Search, Screening, Acceptance, Knowledge, Budget, Model, Campaign)
+    tables = (Search, Screening, KnowledgeSettings, Acceptance, Budget, Model, Campaign)
     scalars = {name for table in tables for name in table.model_fields}
 
     assert {n for n in scalars if f"`{n}`" not in page and f"`[{n}" not in page} == set()

@@ -1,135 +1,28 @@
-"""Facts are worded from figures; a rule never refuses what is known to build."""
+"""Facts are worded from figures."""
 
 from typing import cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from actors.keeper import KeeperActor
 from actors.messages import Command
 from decisions.claims import bound_claim, bound_figures, noise_claim
-from events.toolchain import toolchain_digest
 from events.vocabulary import FactLearned, LearningRequested, RunInterrupted
-from knowledge.rules import Derivation, learn, occurs, violated
 from targets.protocol import Target
 
 SHA = {name: f"{number:064x}" for number, name in enumerate(("diagnostics", "source", "good"))}
 
 
 class OneLineTarget:
-    """A target whose normal form is words with one space between them."""
+    """A target that can only be named."""
 
     def fingerprint(self) -> dict[str, str]:
         """Name the toolchain."""
         return {"cc": "13"}
 
-    def normalize(self, source: str) -> str:
-        """Remove spacing."""
-        return " ".join(source.split())
-
 
 def keeper() -> KeeperActor:
     return KeeperActor(cast("Target", OneLineTarget()), lambda: 0.0)
-
-
-def rules(*snippets: str) -> dict[int, FactLearned]:
-    return {
-        n: FactLearned(kernel="k", topic="rule", claim="", snippet=snippet, toolchain="")
-        for n, snippet in enumerate(snippets, start=3)
-    }
-
-
-def rule_fact(snippet: str, source: str, good: str = "", *, certain: bool = True) -> FactLearned:
-    request = LearningRequested(
-        kernel="qkv",
-        topic="rule",
-        diagnostics=SHA["diagnostics"],
-        source=SHA["source"],
-        signature="error: unknown",
-        snippet=snippet,
-        certain=certain,
-        known_good=(SHA["good"],),
-    )
-    texts = {"diagnostics": "note: x\nk.c:1: error: no vdot8\n", "source": source, "good": good}
-    blobs = {SHA[name]: text.encode() for name, text in texts.items()}
-    event = keeper().handle(Command(1, 1, request, blobs)).event
-    assert isinstance(event, FactLearned)
-    return event
-
-
-def test_a_failed_build_gives_a_rule_with_the_toolchain_that_refused_it() -> None:
-    """The snippet is kept in the target's normal form, the form that screening looks at."""
-    fact = rule_fact("vdot8( a,\n b )", "x = vdot8( a,  b );")
-
-    assert fact.snippet == "vdot8( a, b )"
-    assert fact.signature == "error: unknown"
-    assert fact.claim == (
-        "A source that contains `vdot8( a, b )` does not build: k.c:1: error: no vdot8"
-    )
-    assert fact.toolchain == toolchain_digest({"cc": "13"})
-
-
-@pytest.mark.parametrize(
-    ("snippet", "good", "doubt"),
-    [
-        ("", "", "no offending text"),
-        ("}", "", "no offending text"),
-        ("for", "", "no offending text"),
-        ("){};[]", "", "no offending text"),
-        ("elsewhere", "", "not in the source"),
-        ("vdot8", "y = vdot8;", "in a source that builds"),
-    ],
-)
-def test_a_doubtful_snippet_is_a_claim_and_no_rule(snippet: str, good: str, doubt: str) -> None:
-    """A wrong rule would refuse good candidates for the rest of the run."""
-    fact = rule_fact(snippet, "x = vdot8; for (;;) {}  ){};[]", good)
-
-    assert fact.snippet == ""
-    assert doubt in fact.claim
-    assert "k.c:1: error: no vdot8" in fact.claim
-
-
-def test_a_line_that_a_compiler_stumbles_over_is_no_rule() -> None:
-    """What is wrong may stand before it; the line is quoted to agents, and refuses nothing."""
-    fact = rule_fact("x = vdot8;", "int y x = vdot8;", certain=False)
-
-    assert fact.snippet == ""
-    assert fact.claim == (
-        "A build failed at `x = vdot8;` with: k.c:1: error: no vdot8 "
-        "(no rule: it may be legal elsewhere)"
-    )
-
-
-def test_a_rule_matches_whole_words() -> None:
-    """``dot4`` is refused, ``dot48`` and ``my_dot4`` are other names."""
-    known = rules("nope", "dot4", "dot4(")
-
-    assert violated(known, "x = dot4(a);") == 4
-    assert violated(known, "x = dot48(a) + my_dot4;") is None
-
-
-@given(st.text(max_size=12), st.text(max_size=40), st.lists(st.text(max_size=40), max_size=4))
-def test_no_rule_refuses_a_source_known_to_build(
-    snippet: str, source: str, known_good: list[str]
-) -> None:
-    """And each rule refuses the very source that taught it."""
-    derived = learn(snippet, source, known_good, certain=True)
-
-    if derived.snippet:
-        known = rules(derived.snippet)
-        assert violated(known, source) == 3
-        assert all(violated(known, good) is None for good in known_good)
-    else:
-        assert derived.doubt
-
-
-def test_an_empty_snippet_occurs_nowhere() -> None:
-    """A claim without a predicate never refuses anything."""
-    assert not occurs("", "anything")
-    assert learn(" ", "anything", [], certain=True) == Derivation(
-        "", "no offending text that would mean anything elsewhere"
-    )
 
 
 def test_figures_are_worded_with_units() -> None:
