@@ -1,6 +1,6 @@
 """The first event of a run: what it starts from, with the target's own sources stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from actors.screening import sha256
@@ -9,13 +9,16 @@ from events.blobs import Blobs
 from events.campaign import Campaign
 from events.vocabulary import (
     DocumentText,
+    FactProposed,
     KernelCard,
     KernelSources,
     MicrobenchmarkSources,
     PointSource,
     Price,
+    Probe,
     RunStarted,
 )
+from knowledge.carried import Carried, CarriedFact, misfit
 from knowledge.passages import passages
 from targets.protocol import Document, Documented, Microbenchmark, Probed, Target
 
@@ -29,8 +32,9 @@ def first_event(
     versions: Mapping[str, str],
     documents: Sequence[Document] = (),
     prices: Mapping[str, Price] = MappingProxyType({}),
+    facts: Sequence[Carried] = (),
 ) -> RunStarted:
-    """Store the target's sources and documents, and word the first event.
+    """Store the target's sources and documents and what other runs have found; word the event.
 
     Args:
         campaign: what to run.
@@ -40,6 +44,7 @@ def first_event(
         versions: of the programs.
         documents: to read after the target's own.
         prices: of the campaign's models that call somebody.
+        facts: of other runs; those that fit the campaign's kernels are offered, each once.
 
     Raises:
         TargetError: the target cannot be used here, or knows no such kernel.
@@ -56,6 +61,7 @@ def first_event(
         cards={kernel: _card(kernel, target) for kernel in campaign.kernels},
         documents=_documents(target, documents, blobs),
         microbenchmarks=_microbenchmarks(campaign.kernels[0], target, blobs),
+        offers=tuple(dict.fromkeys(_offers(facts, campaign.kernels, blobs))),
     )
 
 
@@ -98,6 +104,30 @@ def _microbenchmarks(kernel: str, target: Target, blobs: Blobs) -> dict[str, Mic
         family.name: MicrobenchmarkSources(kernel=kernel, points=points(family))
         for family in target.microbenchmarks(kernel)
     }
+
+
+def _offers(
+    facts: Sequence[Carried], kernels: Sequence[str], blobs: Blobs
+) -> Iterator[FactProposed]:
+    for carried in facts:
+        for fact in carried.facts:
+            if not misfit(fact, kernels):
+                yield _offer(fact, f"imported from {carried.run}", blobs)
+
+
+def _offer(fact: CarriedFact, author: str, blobs: Blobs) -> FactProposed:
+    probe = None
+    if own := fact.probe:
+        source = blobs.put(own.source.encode())
+        probe = Probe.model_validate(own.model_dump() | {"source": source})
+    return FactProposed(
+        topic=fact.topic,
+        kernel=fact.kernel,
+        claim=fact.claim,
+        passage=None if fact.passage is None else blobs.put(fact.passage.encode()),
+        probe=probe,
+        author=author,
+    )
 
 
 def _card(kernel: str, target: Target) -> KernelCard:

@@ -69,10 +69,22 @@ def contradictions(
     for report in event.stages:
         if not _fits(report, event, request, rules):
             yield f"the stage {report.stage} does not say what was found"
-    yield from _fixtures(event, len(request.fixture_seeds))
+    yield from _fixtures(event, request, ran=n_ran == len(STAGES), passed=all(passed))
     if event.cost is not None and not all(passed):
         yield "a static cost of what was refused"
     yield from _build(event)
+
+
+def _fixtures(
+    event: CandidateExamined, request: ScreeningRequested, *, ran: bool, passed: bool
+) -> Iterator[str]:
+    n_wanted = len(request.fixture_seeds)
+    if len(event.fixtures) > (n_wanted if ran else 0):
+        yield "more fixtures ran than were asked for"
+    if passed and len(event.fixtures) < n_wanted:
+        yield "it passed on fewer fixtures than were asked for"
+    if incorrect(event.fixtures[:-1]):
+        yield "a fixture ran after one that had failed"
 
 
 def _fits(

@@ -54,6 +54,7 @@ RULES = (
     Rule("controls.reissue", 1, (*REQUEST_KINDS, "work_abandoned"), controls.reissue),
     Rule("controls.check", 1, ("harness_checked",), controls.check),
     Rule("opening.propose", 1, ("candidate_proposed",), opening.propose),
+    Rule("knowledge.offer", 1, ("fact_proposed",), knowledge.offer),
     Rule("screening.verdict", 1, ("candidate_screened",), screening.verdict),
     Rule("verdicts.verdict", 1, VERDICTS, verdicts.verdict),
     Rule("rebase.propose", 1, ("candidate_proposed",), rebase.propose),

@@ -42,9 +42,8 @@ def blobs_of(event: AnyEvent) -> tuple[Sha, ...]:
 def named_by(event: AnyEvent) -> tuple[Named, ...]:
     """The same blobs with what each of them is."""
     match event:
-        case RunStarted() as start:
-            read = (Named("passage", sha) for text in start.documents for sha in text.passages)
-            return (*(Named("source", sha) for sha in _own_sources(start)), *read)
+        case RunStarted() as started:
+            return _of_start(started)
         case RoleReplied() as reply:
             return _of_reply(reply)
         case CandidateProposed(source=source) | EditsReapplied(outcome=Draft(source=source)):
@@ -63,6 +62,25 @@ def named_by(event: AnyEvent) -> tuple[Named, ...]:
             return ()
 
 
+def _of_start(started: RunStarted) -> tuple[Named, ...]:
+    own = (Named("source", sha) for sha in _own_sources(started))
+    read = (Named("passage", sha) for text in started.documents for sha in text.passages)
+    offered = (named for offer in started.offers for named in _of_fact(offer))
+    return (*own, *read, *offered)
+
+
+def _of_fact(event: FactLearned | FactProposed | FactChecked) -> tuple[Named, ...]:
+    match event:
+        case FactLearned(probe=probe, trials=trials):
+            tried = tuple(Named("source", trial.source) for trial in trials)
+            return (Named("source", probe.source), *tried) if probe else tried
+        case FactProposed(passage=passage, probe=probe):
+            own = (Named("passage", passage or ""), Named("source", probe.source if probe else ""))
+            return tuple(named for named in own if named.sha)
+        case FactChecked(diagnostics=diagnostics):
+            return (Named("diagnostics", diagnostics),) if diagnostics else ()
+
+
 def _of_claims(claims: Sequence[Claim]) -> Iterator[Named]:
     for claim in claims:
         if claim.quote is not None:
@@ -77,18 +95,6 @@ def _own_sources(start: RunStarted) -> Iterator[Sha]:
         yield from (own.baseline, own.canary_wrong, own.canary_slow, *own.bounds.values())
     for family in start.microbenchmarks.values():
         yield from (point.source for point in family.points.values())
-
-
-def _of_fact(event: FactLearned | FactProposed | FactChecked) -> tuple[Named, ...]:
-    match event:
-        case FactLearned(probe=probe, trials=trials):
-            tried = tuple(Named("source", trial.source) for trial in trials)
-            return (Named("source", probe.source), *tried) if probe else tried
-        case FactProposed(passage=passage, probe=probe):
-            own = (Named("passage", passage or ""), Named("source", probe.source if probe else ""))
-            return tuple(named for named in own if named.sha)
-        case FactChecked(diagnostics=diagnostics):
-            return (Named("diagnostics", diagnostics),) if diagnostics else ()
 
 
 def _of_examination(examined: CandidateExamined) -> tuple[Named, ...]:

@@ -43,18 +43,6 @@ class Screening(Settings):
     """Fixtures per check; the last one is drawn from the run's secret seed."""
 
 
-class KnowledgeSettings(Settings):
-    """What the run learns about its target besides the search."""
-
-    rules: bool = True
-    """Whether failed builds become legality rules that refuse sources before they are built."""
-    documents: tuple[str, ...] = ()
-    """Files and folders, relative to the campaign file, that an analyst reads after the target's
-    own documents; kept whole with the run."""
-    probe_share: float = Field(default=0.02, ge=0, le=1)
-    """Share of the device time that microbenchmarks may take."""
-
-
 class Acceptance(Settings):
     """The sequential randomization test and its price stop."""
 
@@ -73,6 +61,20 @@ class Acceptance(Settings):
     """A candidate without a verdict after so many pairs is parked for good."""
     start_price: float = Field(default=0.003, gt=0)
     """Price of one measurement in log-percent at the start of the run."""
+
+
+class KnowledgeSettings(Settings):
+    """What the run learns about its target besides the search."""
+
+    rules: bool = True
+    """Whether failed builds become legality rules that refuse sources before they are built."""
+    facts: tuple[str, ...] = ()
+    """Files with the facts of other runs, relative to the campaign file: claims to be checked."""
+    documents: tuple[str, ...] = ()
+    """Files and folders, relative to the campaign file, that an analyst reads after the target's
+    own documents; kept whole with the run."""
+    probe_share: float = Field(default=0.02, ge=0, le=1)
+    """Share of the device time that microbenchmarks may take."""
 
 
 class Budget(Settings):
@@ -161,8 +163,8 @@ class Campaign(Settings):
     """Seeds the catalogue; the secret seed of coins and held-out fixtures is drawn at the start."""
     search: Search = Search()
     screening: Screening = Screening()
-    knowledge: KnowledgeSettings = KnowledgeSettings()
     acceptance: Acceptance = Acceptance()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
     budget: Budget = Budget()
     models: dict[str, Model] = Field(default={}, validate_default=True)
     """By a name of the campaign's own; there is always a `DEFAULT`, the catalogue if not given."""

@@ -86,6 +86,8 @@ class RunStarted(Value):
     """What the models take, by their names in the campaign; one that calls nobody has none."""
     shares_host: bool = False
     """The target's device is the machine itself: screening and measuring take turns."""
+    offers: tuple["FactProposed", ...] = ()
+    """What other runs have found: claims, to be checked here."""
 
 
 class Price(Value):
@@ -797,11 +799,11 @@ class LearningRequested(Value):
     """Rules: other sources that failed alike and that no rule refuses yet."""
     known_good: tuple[Sha, ...] = ()
     """Rules: sources known to build, which no rule may refuse."""
+    elsewhere: tuple[Sha, ...] = ()
+    """Rules: the baselines of the other kernels, for which a rule may hold as well."""
     microbenchmark: str = ""
     timings: tuple[Timing, ...] = ()
     """Microbenchmarks: its name, and what its programs took."""
-    elsewhere: tuple[Sha, ...] = ()
-    """Rules: the baselines of the other kernels, for which a rule may hold as well."""
 
 
 class Condition(Value):

@@ -161,6 +161,18 @@ def _rngd_chip() -> Line:
     )
 
 
+def _rngd_opt() -> Line:
+    from targets.rngd.opt.arena import PROGRAM
+    from targets.rngd.opt.toolchain import LIBRARY, PLUGIN, VERSION, toolchain
+
+    def versions() -> str:
+        project = toolchain().project
+        service = "" if shutil.which(PROGRAM) else f"; {PROGRAM} is missing, so nothing is timed"
+        return f"{PLUGIN} {VERSION}, project with {LIBRARY} {VERSION} in {project}{service}"
+
+    return _asked("rngd opt", versions)._replace(needed=False)
+
+
 def _disk() -> Line:
     gib = shutil.disk_usage(Path.cwd()).free / 2**30
     ok = gib >= MIN_DISK_GIB
@@ -200,5 +212,5 @@ def _models(campaign: Campaign) -> Iterator[Line]:
 
 CHECKS: Sequence[Callable[[], Line]] = (
     _python, _packages, _system, _compiler, _sandbox, _cores, _memory, _disk, _lease,
-    _rngd_compiler, _rngd_runtime, _rngd_chip,
+    _rngd_compiler, _rngd_runtime, _rngd_chip, _rngd_opt,
 )  # fmt: skip

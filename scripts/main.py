@@ -12,6 +12,7 @@ COMMANDS: Mapping[str, str] = {
     "prompts": "list the roles' prompts, and show what a role of a run would be told now",
     "audit": "re-derive every decision of a run from the recorded evidence",
     "report": "write a run's report",
+    "knowledge": "list what a run believes of its target, export it, import it into a campaign",
     "truth": "compare a run's claims with the truth, where a simulated device knows it",
     "profile": "say where the time of a static schedule goes, and draw it",
     "targets": "list targets, kernels and presets, and whether they work here",

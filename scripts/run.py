@@ -9,9 +9,10 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from types import FrameType
@@ -29,13 +30,15 @@ from actors.virtual_mailbox import POLL_S as VIRTUAL_POLL_S
 from actors.virtual_mailbox import VirtualMailbox
 from decisions.address import DIRECTOR
 from decisions.policy import IN_FORCE
+from events.blobs import Blobs
 from events.campaign import Campaign
 from events.log import Entry, EventLog, holds_log, read, read_head
 from events.projections.state import State, replay
 from events.pruned import KnownBlobs
-from events.vocabulary import Price, Record, RunResumed, RunStarted
+from events.vocabulary import Record, RunResumed, RunStarted
 from scripts import models, report
 from scripts.campaign_file import load
+from scripts.carrying import read_facts
 from scripts.documents import read_documents
 from scripts.main import INTERRUPTED
 from scripts.progress import view
@@ -49,7 +52,7 @@ from scripts.runs import (
     without_traceback,
 )
 from sim.clock import VirtualClock
-from targets.protocol import Document, Target, VirtualTarget
+from targets.protocol import Target, VirtualTarget
 from targets.registry import load_target
 
 PACKAGES = (
@@ -96,13 +99,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _conclude(before, run, read_head(run), options, is_reported=is_reported)
     models.check(campaign, os.environ)
     prices = {} if before.start else models.priced(campaign)
+    facts = () if before.start else read_facts(args.what, campaign)
     target = load_target(campaign.target, campaign.preset)
     toolchain = target.fingerprint()
     if before.start and before.toolchain != toolchain:
         keys = before.toolchain | toolchain
         changed = [k for k in keys if before.toolchain.get(k) != toolchain.get(k)]
         options.say(f"the toolchain has changed since the run last stopped: {', '.join(changed)}")
-    documents = () if records else read_documents(args.what, campaign.knowledge.documents)
+    documents = () if before.start else read_documents(args.what, campaign.knowledge.documents)
     run = run or new_folder(campaign.name, Path("runs"))
     options.say(f"run folder: {run}")
     if before.paused:
@@ -112,7 +116,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         began_ns = records[0].time_ns if records else time.time_ns()
         clock = VirtualClock(began_ns, ((before.spending.last_ns or began_ns) - began_ns) / 1e9)
         target.clock = clock
-    state, head = _drive(run, campaign, prices, target, options, clock, documents)
+    first = partial(
+        first_event,
+        campaign,
+        target,
+        secret_seed=secrets.token_hex(32),
+        versions=_versions(),
+        prices=prices,
+        documents=documents,
+        facts=facts,
+    )
+    state, head = _drive(run, campaign, first, target, options, clock)
     return _conclude(state, run, head, options, is_reported=False)
 
 
@@ -217,11 +231,10 @@ class Stop:
 def _drive(
     run: Path,
     campaign: Campaign,
-    prices: Mapping[str, Price],
+    first: Callable[[Blobs], RunStarted],
     target: Target,
     options: Options,
     clock: VirtualClock | None,
-    documents: Sequence[Document],
 ) -> tuple[State, str]:
     """Take a run from where it is to its end, or to a stop; return the state and the log's head.
 
@@ -241,17 +254,7 @@ def _drive(
         blobs.fence(log.check)
         director = Director(log, blobs, mailbox, watch=screen.watch, orders=Inbox(run))
         if _campaign(records) is None:
-            seed = secrets.token_hex(32)
-            first = first_event(
-                campaign,
-                target,
-                blobs,
-                secret_seed=seed,
-                versions=_versions(),
-                documents=documents,
-                prices=prices,
-            )
-            director.start(first)
+            director.start(first(blobs))
         else:
             mark = RunResumed(
                 versions=_versions(), rules=dict(IN_FORCE), toolchain=target.fingerprint()

@@ -67,6 +67,8 @@ class Knowledge:
     states: dict[int, FactState] = field(default_factory=dict)
     uses: dict[int, int] = field(default_factory=dict)
     """How often a candidate cited a fact."""
+    offers: list[FactProposed] = field(default_factory=list)
+    """Claims of other runs that are not among the facts yet."""
     waiting: dict[int, None] = field(default_factory=dict)
     """Facts with a probe that is still to be run under the toolchain of now."""
     checked: dict[int, tuple[int, FactChecked]] = field(default_factory=dict)
@@ -109,6 +111,8 @@ class Knowledge:
 
     def propose(self, event: FactProposed, seq: int) -> None:
         """What somebody claims gets the next number."""
+        if event in self.offers:
+            self.offers.remove(event)
         number = self._add(event, seq)
         self.states[number] = "proposed"
         if event.probe is not None:
@@ -187,8 +191,8 @@ class Knowledge:
         """The keeper is asked to learn, from all failures of a sort if it is about one."""
         if event.topic == "microbenchmark":
             self.fitted[event.microbenchmark] = None
-        else:
-            self.asked[f"{event.kernel}:{event.topic}"] = None
+            return
+        self.asked[f"{event.kernel}:{event.topic}"] = None
         if event.topic == "rule":
             self._read(_sort(event.kernel, event.signature))
 

@@ -200,6 +200,7 @@ def _take(event: AnyEvent, state: State, record: Record) -> None:
 def _run_started(event: RunStarted, state: State, record: Record) -> None:
     state.start = event
     state.work_under(event.toolchain, record.seq)
+    state.knowledge.offers = list(event.offers)
     state.spending.limits = event.campaign.budget
     state.ledger.start(event.campaign.kernels)
     state.desk.start(event.campaign.kernels)

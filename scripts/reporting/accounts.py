@@ -7,7 +7,6 @@ from typing import get_args
 
 from decisions.acceptance import SENTINEL_LIMIT, sentinel
 from decisions.capital import Scale, scale
-from events.projections.knowledge import Fact as Claim
 from events.projections.ledger import MAX_AA_PAIRS
 from events.vocabulary import (
     CandidateId,
@@ -59,18 +58,6 @@ class BudgetLine:
     reserved: str
     limit: str
     share: str
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A fact with where it comes from and who used it."""
-
-    number: int
-    fact: Claim
-    seq: int
-    request: int | None
-    evidence: tuple[int, ...]
-    cited_by: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -148,19 +135,6 @@ def fates(found: dict[str, tuple[Row, ...]]) -> dict[str, Counter[str]]:
     return {k: Counter(r.fate for r in rows if r.node.is_search) for k, rows in found.items()}
 
 
-def facts(run: Run, found: dict[str, tuple[Row, ...]]) -> tuple[Fact, ...]:
-    """Return every fact with its provenance and the candidates that cite it."""
-    cited: dict[str, list[int]] = {}
-    for row in (row for rows in found.values() for row in rows):
-        for cite in row.proposal.cites:
-            cited.setdefault(cite, []).append(row.node.candidate)
-    knowledge = run.state.knowledge
-    return tuple(
-        _fact(run, n, fact, knowledge.records[n], tuple(cited.get(f"f{n}", ())))
-        for n, fact in knowledge.facts.items()
-    )
-
-
 def controls(run: Run) -> tuple[Control, ...]:
     """Return the recorded verdicts on the harness."""
     return tuple(Control(r, r.event) for r in run.records if isinstance(r.event, HarnessChecked))
@@ -216,12 +190,6 @@ def _is_nothing(run: Run, record: Record) -> bool:
     """Whether a turn was dropped because its role had nothing to propose, which is no mishap."""
     replies = (run.records[seq].event for seq in record.because)
     return any(isinstance(r, RoleReplied) and r.outcome.type == "nothing" for r in replies)
-
-
-def _fact(run: Run, number: int, fact: Claim, seq: int, cited_by: tuple[int, ...]) -> Fact:
-    request = run.records[seq].because[0] if run.records[seq].because else None
-    evidence = run.records[request].because if request is not None else ()
-    return Fact(number, fact, seq, request, evidence, cited_by)
 
 
 def _line(

@@ -20,7 +20,8 @@ SUMS_TITLE = "# kernelwright export: check with sha256sum -c SHA256SUMS\n"
 
 Compiled = Callable[[str, bytes], bytes]
 """Makes the device's program of a kernel's source."""
-_EXTENSIONS = {"cpu": "c", "rngd": "py"}
+_EXTENSIONS = {"cpu": "c", "rngd": "py", "rngd opt": "rs"}
+"""By target, or by target and the first word of the preset where that is another language."""
 
 
 def exported(run: Run, blobs: Blobs, compiled: Compiled | None = None) -> dict[str, bytes]:
@@ -47,7 +48,9 @@ def exported(run: Run, blobs: Blobs, compiled: Compiled | None = None) -> dict[s
 
 def file_names(run: Run) -> dict[str, str]:
     """Name the file of each kernel: a plain name, whatever the kernel is called."""
-    extension = _EXTENSIONS.get(run.state.begun.campaign.target, "txt")
+    campaign = run.state.begun.campaign
+    language = f"{campaign.target} {campaign.preset.partition('-')[0]}"
+    extension = _EXTENSIONS.get(language) or _EXTENSIONS.get(campaign.target, "txt")
     plain = {kernel: re.sub(r"[^A-Za-z0-9_-]+", "-", kernel) for kernel in run.kernels}
     seen = list(plain.values())
     return {

@@ -12,10 +12,12 @@ from scripts.plain import visible
 from scripts.readings import stand_in
 from scripts.reporting import (
     accounts,
+    beliefs,
     branches,
     charts,
     figures,
     history,
+    renewal,
     results,
     waiting,
     wording,
@@ -80,7 +82,9 @@ def _told(run: Run, blobs: Blobs, truth: Truth | None) -> dict[str, Any]:
         "budgets": accounts.budgets(run),
         "fates": accounts.fates(found),
         "fate_names": accounts.FATES,
-        "facts": accounts.facts(run, found),
+        "beliefs": beliefs.by_topic(run),
+        "fact_states": beliefs.STATES,
+        "changes": renewal.changes(run),
         "controls": accounts.controls(run),
         "agreements": {
             kernel: told

@@ -170,7 +170,8 @@ def _last_words(run: Run) -> list[_Word]:
     """Every accept, and what was said last of each idea that ended otherwise, in the log's order.
 
     An idea is a move of the catalogue; without one, a candidate and its rebuilds. It comes again on
-    every best version, so that all its verdicts would count one gain many times.
+    every best version, so that all its verdicts would count one gain many times. What was said
+    under an earlier toolchain is left out: the truth is of what the last one built.
     """
     idea: dict[CandidateId, Hashable] = {}
     words: dict[Hashable, _Word] = {}
@@ -179,6 +180,8 @@ def _last_words(run: Run) -> list[_Word]:
             case CandidateProposed() as event:
                 own = event.kernel, event.move or event.candidate
                 idea[event.candidate] = idea.get(event.rebased_from or 0, own)
+            case _ if record.seq <= run.state.toolchain_seq:
+                pass
             case CandidateAccepted() as event:
                 words.pop(idea[event.candidate], None)
                 words[event.candidate] = event
@@ -212,7 +215,10 @@ def _misses(found: Sequence[_Verdict]) -> tuple[Miss, ...]:
 def _kernels(run: Run, times: _Times, found: Sequence[_Verdict]) -> Iterator[KernelTruth]:
     for kernel in run.kernels:
         branch = run.state.tree.branches.get(kernel, Branch())
-        if branch.incumbent is not None and branch.baseline is not None:
+        nodes = run.state.tree.nodes
+        if branch.incumbent is None or branch.baseline is None:
+            continue
+        if nodes[branch.incumbent].artifact and nodes[branch.baseline].artifact:
             yield KernelTruth(
                 kernel,
                 branch.incumbent,

@@ -1,6 +1,7 @@
 """The device where there is no chip: the vendor's static cost under the noise of the real one."""
 
 import time
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,8 @@ from targets.rngd.evaluating import evaluate
 
 CLOCK_HZ: Final = 1e9
 """Nominal, of the cycles that the static cost counts."""
+UNLIMITED_S: Final = inf
+"""A limit on the clock that no simulated job reaches: its launches take none of that time."""
 NO_COST: Final = "no toolchain here can say what this kernel costs, and there is no chip"
 _DEVICES: Final = Path("/dev/rngd")
 """Where the vendor's driver puts its chips."""
@@ -49,7 +52,11 @@ def launch_s(evaluator: Environment | None, kernel: str, artifact: bytes) -> flo
 
 
 class Now:
-    """The machine's clock, on which a simulated launch takes no time."""
+    """The machine's clock, on which a simulated launch takes no time.
+
+    Device time of this target is thus the time that a job took this machine: to schedule its arms,
+    and to check what they compute.
+    """
 
     def __call__(self) -> float:
         """Seconds since some moment."""

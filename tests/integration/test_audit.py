@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from events.vocabulary import (
     CandidateAccepted,
     CandidateProposed,
     CandidateScreened,
+    Designs,
     FactLearned,
     MeasurementRequested,
     PairsMeasured,
@@ -132,29 +134,21 @@ def test_a_screening_verdict_against_its_evidence_is_found(run: Path) -> None:
     assert at in [f.seq for f in findings(copy)]
 
 
-def test_a_reply_that_says_something_else_is_found(run: Path) -> None:
-    """What a role proposed is read again from its whole reply."""
+@pytest.mark.parametrize(
+    "other", [{"hypothesis": "an idea nobody had"}, {"move": "x"}, {"expected_speedup": 9.0}]
+)
+def test_a_reply_that_says_something_else_is_found(run: Path, other: dict[str, Any]) -> None:
+    """Every field of what a role proposed is read again from its whole reply."""
 
-    def other(event: AnyEvent) -> AnyEvent:
+    def told(event: AnyEvent) -> AnyEvent:
         assert isinstance(event, RoleReplied)
-        hypothesis = event.outcome.model_copy(update={"hypothesis": "an idea nobody had"})
-        return event.model_copy(update={"outcome": hypothesis})
+        assert isinstance(event.outcome, Designs)
+        first, *rest = event.outcome.designs
+        designs = (first.model_copy(update=other), *rest)
+        outcome = event.outcome.model_copy(update={"designs": designs})
+        return event.model_copy(update={"outcome": outcome})
 
-    copy, at = forged(run, RoleReplied, other)
-
-    assert (at, "the reply does not say what it was read as") in [
-        (f.seq, f.problem) for f in findings(copy)
-    ]
-
-
-def test_every_field_of_a_reading_is_checked(run: Path) -> None:
-    """The move says what was tried, so a role would be told something else."""
-
-    def other(event: AnyEvent) -> AnyEvent:
-        assert isinstance(event, RoleReplied)
-        return event.model_copy(update={"outcome": event.outcome.model_copy(update={"move": "x"})})
-
-    copy, at = forged(run, RoleReplied, other)
+    copy, at = forged(run, RoleReplied, told)
 
     assert (at, "the reply does not say what it was read as") in [
         (f.seq, f.problem) for f in findings(copy)

@@ -34,8 +34,8 @@ READ = "what an instrument read, once; `audit --rebuild` reads it again of what 
 SETTING = "what the operator asked for; no decision of this run came near it"
 WORDS = "said of an event that cannot happen again"
 IDLE = "versions of rules that decided nothing in this stretch of the log"
-UNBUILT = "what programs count that this toolchain does not build, so that nothing is fitted to it"
 COUNTED = "calls that were repeated, as their provider has counted them; nobody else did"
+UNBUILT = "what programs count that this toolchain does not build, so that nothing is fitted to it"
 JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     "run_started": {
         **dict.fromkeys((f"campaign.{setting}" for setting in UNTOUCHED), SETTING),

@@ -167,7 +167,7 @@ def test_a_campaign_error_survives_pickling() -> None:
 def test_the_page_on_campaign_files_names_every_key() -> None:
     """A key that no page explains might as well not be there."""
     page = (Path(__file__).parents[2] / "docs" / "campaign-file.md").read_text()
-    tables = (Search, Screening, KnowledgeSettings, Acceptance, Budget, Model, Campaign)
+    tables = (Search, Screening, Acceptance, KnowledgeSettings, Budget, Model, Campaign)
     scalars = {name for table in tables for name in table.model_fields}
 
     assert {n for n in scalars if f"`{n}`" not in page and f"`[{n}" not in page} == set()

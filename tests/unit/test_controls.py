@@ -96,7 +96,7 @@ class Rig:
         self.take(
             PairsMeasured(
                 job=1, pairs=(pair,) * 3, samples=SHA, incumbent_margin=0, candidate_margin=0,
-                device_s=device_s, token=1, toolchain="",
+                device_s=device_s, token=1, toolchain=self._state.toolchain_digest,
             )
             if works
             else JobFailed(job=1, arm="device", reason="hung", device_s=device_s)
