@@ -106,17 +106,6 @@ def _fits(
             return report.detail == incorrect(event.fixtures)
 
 
-def _fixtures(event: CandidateExamined, n_asked: int) -> Iterator[str]:
-    """They run one after the other, until one fails or all have passed."""
-    is_last = len(event.stages) == len(STAGES)
-    if len(event.fixtures) > (n_asked if is_last else 0):
-        yield "more fixtures ran than were asked for"
-    if is_last and event.stages[-1].passed and len(event.fixtures) < n_asked:
-        yield "it passed on fewer fixtures than were asked for"
-    if incorrect(event.fixtures[:-1]):
-        yield "a fixture ran after one that had failed"
-
-
 def _build(event: CandidateExamined) -> Iterator[str]:
     """A build that ran gives an artifact, or a diagnostic with its signature."""
     build = next((report for report in event.stages if report.stage == "build"), None)
