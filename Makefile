@@ -37,7 +37,7 @@ check: install  ## style, types, import contracts
 	$(BIN)/lint-imports --no-cache
 
 test: check $(RNGD:=/installed)  ## all checks and all tests but those of RNGD's functional runtime
-	KERNELWRIGHT_RNGD=$$(echo $(abspath $(RNGD)) | tr ' ' ':') $(BIN)/pytest --cov -m 'not rngd_check'
+	KERNELWRIGHT_RNGD=$$(echo $(abspath $(RNGD)) | tr ' ' ':') $(BIN)/pytest --cov -n 2 --dist loadgroup -m 'not rngd_check'
 
 $(VENV)-rngd-%/installed:
 	@echo "installing about 300 MB of RNGD's toolchain $* ..."
