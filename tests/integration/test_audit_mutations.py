@@ -56,7 +56,6 @@ JUSTIFIED: Mapping[str, Mapping[str, str]] = {
     "log_repaired": {"offset": "a place in a file that has been written over"},
     "blobs_pruned": {"n_bytes": "the size of files that are gone"},
     "role_replied": {"wall_s": READ, "spent.model_calls": COUNTED},
-    "turn_failed": {"spent.model_calls": COUNTED},
     "candidate_examined": {
         "fixtures[].fixture": READ,
         "fixtures[].margin": READ,

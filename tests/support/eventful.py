@@ -46,7 +46,7 @@ N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
 
 UPDATED_AT_JOB = 60
 """By when the toolchain is replaced under the run."""
-_READ = authored("implementer", "analyst", max_candidates=26, max_designs=7)
+_READ = authored("implementer", "analyst", max_candidates=30)
 
 
 ELSEWHERE = Carried(
