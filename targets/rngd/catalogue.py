@@ -10,7 +10,7 @@ from targets.rngd.moves.recipe import recipe_in
 from targets.rngd.moves.steps import Limit, Step, steps
 from targets.rngd.task import Task
 
-_TASKS: Final = "design, implement, analyse, step, review"
+_TASKS: Final = "design, implement, analyse, step, review, summarize"
 _REVIEW: Final = "<review>go</review><reason>the catalogue filters nothing</reason>"
 _BOTTLENECKS: Final[Mapping[Limit, str]] = {
     "loops": "latency-bound: every turn of a loop waits for its own loads",
@@ -49,6 +49,8 @@ class RngdCatalogue:
                 return _analyse(ask)
             case "step":
                 return _step(ask)
+            case "summarize":
+                return "<nothing>the catalogue reads nothing</nothing>"
             case "review":
                 return _REVIEW
             case other:
