@@ -8,10 +8,11 @@ from pathlib import Path
 from events.blobs import Blobs
 from events.errors import BlobMissingError
 from events.pruned import KnownBlobs
+from scripts.files import write
 from scripts.reporting.history import Run, load
 from scripts.reporting.page import render
 from scripts.reporting.truth import Truth, truth
-from scripts.runs import truth_of, without_traceback, write
+from scripts.runs import truth_of, without_traceback
 
 
 @without_traceback
