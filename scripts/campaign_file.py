@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from events.campaign import Acceptance, Campaign
-from scripts.files import UnreadableError, read_file
+from scripts.files import FileError, read_file
 from sim.rates import Rates
 from targets.protocol import Target, TargetError
 from targets.registry import load_target, target_names
@@ -84,7 +84,7 @@ def load_rates(path: Path) -> Rates:
 def _table(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(read_file(path, MAX_CAMPAIGN_BYTES).decode())
-    except UnreadableError as e:
+    except FileError as e:
         if path.exists():
             raise CampaignError(path, e.reason) from None
         names = [p.name for p in path.parent.glob("*.toml")]

@@ -13,7 +13,7 @@ from events.projections.state import replay
 from events.pruned import KnownBlobs
 from knowledge.carried import MAX_BYTES, Carried, misfit, pack, unpack
 from scripts.campaign_file import MAX_CAMPAIGN_BYTES, CampaignError, load
-from scripts.files import UnreadableError, read_file, write
+from scripts.files import FileError, read_file, write
 from scripts.plain import one_line
 from scripts.runs import UsageError, recorded
 
@@ -30,6 +30,7 @@ def export(argv: Sequence[str]) -> int:
     parser.add_argument("run", type=Path, metavar="RUN", help="run folder")
     parser.add_argument("file", type=Path, metavar="FILE", help="where to write them, JSON")
     args = parser.parse_args(argv)
+    _check_free(args.file)
     records, head = recorded(args.run)
     try:
         carried = pack(replay(records), head, KnownBlobs.of(args.run, records).text)
@@ -79,10 +80,22 @@ def read_facts(path: Path, campaign: Campaign) -> tuple[Carried, ...]:
         try:
             carried = _read(path.parent / name)
             _check_target(path.parent / name, carried, campaign)
-        except (UnreadableError, UsageError) as e:
+        except (FileError, UsageError) as e:
             raise CampaignError(path, f"'knowledge.facts': {e}") from None
         found.append(carried)
     return tuple(found)
+
+
+def _check_free(path: Path) -> None:
+    """Let an export replace an earlier one, and nothing else."""
+    if not path.exists():
+        return
+    try:
+        _read(path)
+    except (FileError, UsageError):
+        raise UsageError(
+            f"{path} is there, and no export wrote it; move it away, or name another file"
+        ) from None
 
 
 def _read(path: Path) -> Carried:
@@ -90,7 +103,7 @@ def _read(path: Path) -> Carried:
 
     Raises:
         UsageError: it holds no facts.
-        UnreadableError: it cannot be read.
+        FileError: it cannot be read.
     """
     data = read_file(path, MAX_BYTES)
     try:

@@ -6,9 +6,12 @@ import secrets
 import stat
 from pathlib import Path
 
+MARK_BYTES = 1 << 14
+"""Of the beginning of a file, within which it says who wrote it."""
 
-class UnreadableError(Exception):
-    """What a user named is no file to read.
+
+class FileError(Exception):
+    """A file that cannot be used as a user asked.
 
     Attributes:
         path: of the file.
@@ -27,23 +30,41 @@ def read_file(path: Path, max_bytes: int) -> bytes:
     """Read a regular file, which neither blocks nor fills the memory.
 
     Raises:
-        UnreadableError: it cannot be read, is a folder, pipe or device, or is too large.
+        FileError: it cannot be read, is a folder, pipe or device, or is too large.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise UnreadableError(path, "is no file")
+                raise FileError(path, "is no file")
             data = file.read(max_bytes + 1)
     except IsADirectoryError:
-        raise UnreadableError(path, "is no file") from None
+        raise FileError(path, "is no file") from None
     except OSError as e:
-        raise UnreadableError(path, f"cannot be read ({e.strerror})") from e
+        raise FileError(path, f"cannot be read ({e.strerror})") from e
     except ValueError as e:  # a NUL in its name
-        raise UnreadableError(path, f"cannot be read ({e})") from e
+        raise FileError(path, f"cannot be read ({e})") from e
     if len(data) > max_bytes:
-        raise UnreadableError(path, f"is larger than {max_bytes >> 20} MB")
+        raise FileError(path, f"is larger than {max_bytes >> 20} MB")
     return data
+
+
+def check_free(path: Path, mark: str) -> None:
+    """Let a command replace a file of its own, and nothing else.
+
+    Args:
+        path: where it wants to write.
+        mark: what is among the first bytes of every file of its own.
+
+    Raises:
+        FileError: something else is there.
+    """
+    if path.is_file():
+        with path.open("rb") as file:
+            if mark.encode() in file.read(MARK_BYTES):
+                return
+    if path.exists():
+        raise FileError(path, "is there, and was written by another; move it away, or name another")
 
 
 def write(path: Path, data: bytes) -> None:

@@ -15,7 +15,7 @@ from events.log import read_all
 from events.projections.state import State
 from events.vocabulary import Record, RunStarted
 from scripts.campaign_file import CampaignError
-from scripts.files import UnreadableError
+from scripts.files import FileError
 from scripts.plain import one_line, visible
 from targets.protocol import TargetError, TruthKnown
 from targets.registry import load_target
@@ -52,7 +52,7 @@ def without_traceback(main: Main) -> Main:
         except LogBusyError as e:
             print(f"refused: {e.path.parent} is being run by {e.owner}", file=sys.stderr)
             return USAGE
-        except (CampaignError, TargetError, UsageError, UnreadableError, LogMissingError) as e:
+        except (CampaignError, TargetError, UsageError, FileError, LogMissingError) as e:
             return _say(e, USAGE)
         except LogError as e:
             return _say(e, FAILED)

@@ -146,6 +146,22 @@ def test_the_same_log_gives_the_same_file(run: Path, file: Path, tmp_path: Path)
     assert (tmp_path / "again.json").read_bytes() == file.read_bytes()
 
 
+def test_an_export_replaces_one_of_ours_alone(
+    run: Path, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A slip of the hand must not cost a file."""
+    theirs, ours = tmp_path / "theirs.json", tmp_path / "ours.json"
+    theirs.write_text("{}")
+    ours.write_text(carried(FACT).model_dump_json())
+
+    assert main(["export", str(run), str(theirs)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert main(["export", str(run), str(ours)]) == 0
+
+    assert theirs.read_text() == "{}"
+    assert ours.read_bytes() == file.read_bytes()
+
+
 def test_what_is_stale_is_not_exported(run: Path) -> None:
     """Nobody knows whether it still holds."""
     state = replay(read(run))

@@ -150,6 +150,18 @@ def test_an_export_that_a_full_disk_cut_off_can_be_repeated(
     assert len(list((tmp_path / "best").glob("*.txt"))) == 2
 
 
+def test_a_report_replaces_one_of_ours_alone(folder: Path, tmp_path: Path) -> None:
+    """A slip of the hand must not cost a file."""
+    theirs, ours = tmp_path / "theirs.html", tmp_path / "ours.html"
+    theirs.write_text("<html></html>")
+
+    assert report.main([str(folder), "--out", str(theirs)]) == 2
+    assert report.main([str(folder), "--out", str(ours)]) == 0
+    assert report.main([str(folder), "--out", str(ours)]) == 0
+
+    assert theirs.read_text() == "<html></html>"
+
+
 def test_the_devices_programs_are_exported_beside_the_sources(folder: Path) -> None:
     """Where the target has any, and somebody asks."""
     run = load(folder)

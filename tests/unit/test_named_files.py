@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts.campaign_file import CampaignError, load
-from scripts.files import UnreadableError, read_file, write
+from scripts.files import FileError, read_file, write
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def test_what_is_no_file_to_read_is_refused_at_once(tmp_path: Path, name: str, w
     with (tmp_path / "huge").open("wb") as file:
         file.truncate(1 << 40)
 
-    with pytest.raises(UnreadableError, match=why):
+    with pytest.raises(FileError, match=why):
         read_file(tmp_path / name, 1 << 20)
     with pytest.raises(CampaignError):
         load(tmp_path / name)
