@@ -4,6 +4,7 @@ import json
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -238,3 +239,14 @@ def test_a_figure_that_no_device_has_is_refused(
 
     assert stopped.value.code == 2
     assert f"argument {option}: " in capsys.readouterr().err
+
+
+def test_a_profile_takes_as_long_as_its_schedule_is() -> None:
+    """However many engines and inputs it has: a dump may be hostile, and a square takes minutes."""
+    wide = instruction(0, 1, reads=range(50_000))
+    engines = [instruction(i, i + 1, f"e{i}") for i in range(20_000)]
+    began = process_time()
+
+    of([wide, *engines], *(tensor(i, f"t{i}", size=i + 1) for i in range(50_000)))
+
+    assert process_time() - began < 15
