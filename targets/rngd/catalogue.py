@@ -10,7 +10,7 @@ from targets.rngd.moves.recipe import recipe_in
 from targets.rngd.moves.steps import Limit, Step, steps
 from targets.rngd.task import Task
 
-_TASKS: Final = "design, implement, analyse, step, review"
+_TASKS: Final = "design, implement, analyse, step, review, summarize"
 _BOTTLENECKS: Final[Mapping[Limit, str]] = {
     "loops": "latency-bound: every turn of a loop waits for its own loads",
     "decoding": "compute-bound: decoded weights are written and read again",
@@ -48,6 +48,8 @@ class RngdCatalogue:
                 return _analyse(ask)
             case "step":
                 return _step(ask)
+            case "summarize":
+                return "<nothing>the catalogue reads nothing</nothing>"
             case "review":
                 return REVIEW
             case other:

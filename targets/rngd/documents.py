@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
+from targets.protocol import Document
 from targets.rngd.environment import Environment
 
 _MODULES: Final = (
@@ -23,15 +24,7 @@ _MODULES: Final = (
 _EXAMPLES: Final = "examples"
 
 
-class Passage(NamedTuple):
-    """A part of a documentation that stands for itself."""
-
-    title: str
-    """Of which no two passages have the same."""
-    text: str
-
-
-def documents(environment: Environment) -> tuple[Passage, ...]:
+def documents(environment: Environment) -> tuple[Document, ...]:
     """Return the language's examples, then what each of its public names says of itself.
 
     The files are read, never run; the model kernels that the vendor ships are not among them.
@@ -42,12 +35,12 @@ def documents(environment: Environment) -> tuple[Passage, ...]:
     language = environment.site / "furiosa" / "tcl"
     examples = sorted((language / _EXAMPLES).glob("*"))
     shown = [path for path in examples if path.suffix in (".md", ".py")]
-    passages = [Passage(f"example {path.name}", _text(path)) for path in shown]
+    found = [Document(f"example {path.name}", _text(path)) for path in shown]
     for module in _MODULES:
         path = language / module
         if path.is_file():
-            passages += _described(module, ast.parse(_text(path)))
-    unique = {passage.title: passage for passage in passages if passage.text.strip()}
+            found += _described(module, ast.parse(_text(path)))
+    unique = {document.title: document for document in found if document.text.strip()}
     return tuple(unique.values())
 
 
@@ -55,10 +48,10 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _described(module: str, tree: ast.Module) -> Iterator[Passage]:
+def _described(module: str, tree: ast.Module) -> Iterator[Document]:
     """Yield the docstrings of a module, its public functions, classes and methods."""
     if said := ast.get_docstring(tree):
-        yield Passage(f"module {module.removesuffix('.py')}", said)
+        yield Document(f"module {module.removesuffix('.py')}", said)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             yield from _function("", node)
@@ -66,20 +59,20 @@ def _described(module: str, tree: ast.Module) -> Iterator[Passage]:
             yield from _class(node)
 
 
-def _class(node: ast.ClassDef) -> Iterator[Passage]:
+def _class(node: ast.ClassDef) -> Iterator[Document]:
     """Yield a class and its methods, by the name that a kernel knows it by."""
     name = node.name.removeprefix("_")
     if name.endswith("Module"):  # `operation`, `fetch` and `commit` are instances
         name = name.removesuffix("Module").lower()
     if said := ast.get_docstring(node):
-        yield Passage(name, said)
+        yield Document(name, said)
     for part in node.body:
         if isinstance(part, ast.FunctionDef):
             yield from _function(f"{name}.", part)
 
 
-def _function(owner: str, node: ast.FunctionDef) -> Iterator[Passage]:
+def _function(owner: str, node: ast.FunctionDef) -> Iterator[Document]:
     said = ast.get_docstring(node)
     if said and not node.name.startswith("_"):
         name = f"{owner}{node.name}"
-        yield Passage(name, f"{name}({ast.unparse(node.args)})\n\n{said}")
+        yield Document(name, f"{name}({ast.unparse(node.args)})\n\n{said}")

@@ -6,14 +6,14 @@ from typing import Final
 import pytest
 
 from decisions.replies import SourceText, parse
-from targets.protocol import Ask, Built
+from targets.protocol import Ask, Built, Documented
 from targets.rngd.artifact import Artifact, unpack
 from targets.rngd.build import build
 from targets.rngd.catalogue import RngdCatalogue
 from targets.rngd.check import check
-from targets.rngd.documents import documents
 from targets.rngd.environment import runtime
 from targets.rngd.kernels import TASKS
+from targets.rngd.target import rngd_target
 from tests.support.rngd import NEWER, toolchain
 
 EXPERTS: Final = Path(__file__).parent.parent / "support" / "rngd_experts"
@@ -88,7 +88,9 @@ def test_what_the_catalogue_ends_with_is_right(kernel: str) -> None:
 @pytest.mark.rngd
 def test_the_language_documents_what_the_kernels_use() -> None:
     """Agents learn the language from what the installed package says of itself."""
-    titles = {passage.title for passage in documents(toolchain(NEWER))}
+    target = rngd_target(toolchain(NEWER).version)
+    assert isinstance(target, Documented)
+    titles = {document.title for document in target.documents()}
 
     assert {"operation.contract", "fetch.table_lookup", "commit.typecast", "range"} <= titles
     assert len([title for title in titles if title.startswith("example ")]) >= 8

@@ -22,7 +22,7 @@ CLAIMS = (
 class GradualCatalogue(FakeCatalogue):
     """Its best design comes late, so that it replaces the parent of steps."""
 
-    names = ("half", "slower", "twin", "quarter", "crash", "wrong", "broken")
+    names = ("twin", "half", "slower", "quarter", "broken", "wrong", "crash")
 
 
 class DocumentedTarget(CostedTarget):

@@ -30,6 +30,7 @@ from events.vocabulary import (
     TurnAssigned,
     TurnFailed,
 )
+from knowledge.carried import Carried, CarriedFact, CarriedProbe
 from scripts.records.prune import prune
 from tests.support.author import authored, authors, known
 from tests.support.crash_disk import QUICK
@@ -45,7 +46,27 @@ N_LOST = {"screening c9": 1, "screening c11": 2, "turn 4": 2, "job 8": 1}
 
 UPDATED_AT_JOB = 60
 """By when the toolchain is replaced under the run."""
-_READ = authored("implementer", "analyst", max_candidates=24, max_designs=6)
+_READ = authored("implementer", "analyst", max_candidates=30)
+
+
+ELSEWHERE = Carried(
+    run="elsewhere",
+    head="e" * 64,
+    target="fake",
+    toolchain={"compiler": "fake 0.9"},
+    facts=(
+        CarriedFact(
+            fact=3,
+            record=30,
+            topic="document",
+            kernel="alpha",
+            claim="a source may have a time of its own",
+            passage="Give each source its time.",
+            probe=CarriedProbe(kernel="alpha", source="time 0.7\n", predicts="builds"),
+        ),
+    ),
+)
+"""What another run has found."""
 
 
 class Frail:
@@ -79,7 +100,13 @@ def eventful(run: Path) -> None:
         boss = Director(log, blobs, LocalMailbox(actors), orders=operator)
         operator.state = lambda: boss.state
         first = first_event(
-            _READ, target, blobs, secret_seed=SECRET, versions={"python": "3"}, prices=known(_READ)
+            _READ,
+            target,
+            blobs,
+            secret_seed=SECRET,
+            versions={"python": "3"},
+            prices=known(_READ),
+            facts=(ELSEWHERE,),
         )
         boss.start(first)
 

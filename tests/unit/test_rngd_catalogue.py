@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from decisions.replies import PlanTexts, SourceText, parse
-from events.vocabulary import Analysis, Nothing, Review, Task
+from decisions.replies import AnalysisText, PlanTexts, SourceText, parse
+from events.vocabulary import Nothing, Review, Task
 from targets.protocol import Ask, TargetError
 from targets.rngd.catalogue import RngdCatalogue
 from targets.rngd.kernels import TASKS
@@ -127,14 +127,20 @@ def test_every_source_has_the_outside_that_its_task_says(kernel: str) -> None:
         assert [a.arg for a in function.args.args] == [p.name for p in task.parameters]
 
 
-@pytest.mark.parametrize("asked", ["design", "analyse", "step", "review"])
+@pytest.mark.parametrize("asked", ["design", "analyse", "step", "review", "summarize"])
 def test_a_reply_depends_on_what_is_asked_alone(asked: Task) -> None:
     """Two catalogues agree; a resumed run asks again."""
     incumbent = design_source(TASKS[FEEDFORWARD], ONE_PASS)
     ask = _ask(FEEDFORWARD, asked, incumbent_source=incumbent)
 
     assert CATALOGUE.reply(ask) == RngdCatalogue().reply(ask)
-    expected = {"design": PlanTexts, "analyse": Analysis, "step": SourceText, "review": Review}
+    expected = {
+        "design": PlanTexts,
+        "analyse": AnalysisText,
+        "step": SourceText,
+        "review": Review,
+        "summarize": Nothing,
+    }
     assert isinstance(parse(asked, CATALOGUE.reply(ask), incumbent), expected[asked])
 
 
@@ -161,6 +167,6 @@ def test_what_the_catalogue_does_not_know_is_an_error() -> None:
     with pytest.raises(TargetError, match="unknown kernel"):
         CATALOGUE.reply(_ask("softmax", "design"))
     with pytest.raises(TargetError, match="no task"):
-        CATALOGUE.reply(replace(_ask(OUTPUT, "design"), task="summarize"))
+        CATALOGUE.reply(replace(_ask(OUTPUT, "design"), task="guess"))
     unplanned = parse("implement", CATALOGUE.reply(_ask(OUTPUT, "implement", plan="x")), "")
     assert isinstance(unplanned, Nothing)

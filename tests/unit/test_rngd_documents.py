@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from targets.rngd.documents import Passage, documents
+from targets.protocol import Document
+from targets.rngd.documents import documents
 from targets.rngd.environment import Environment
 
 _LANGUAGE = '''"""A language."""
@@ -52,11 +53,11 @@ def test_examples_come_first_and_then_every_public_name(tmp_path: Path) -> None:
     found = documents(_environment(tmp_path))
 
     assert found == (
-        Passage("example softmax.py", "print('an example')\n"),
-        Passage("module __init__", "A language."),
-        Passage("gather", "gather(table, rows)\n\nTake rows of a table."),
-        Passage("fetch", "How values come in."),
-        Passage("fetch.typecast", "fetch.typecast(self, value, to)\n\nWiden a value."),
+        Document("example softmax.py", "print('an example')\n"),
+        Document("module __init__", "A language."),
+        Document("gather", "gather(table, rows)\n\nTake rows of a table."),
+        Document("fetch", "How values come in."),
+        Document("fetch.typecast", "fetch.typecast(self, value, to)\n\nWiden a value."),
     )
 
 
