@@ -19,14 +19,18 @@ from targets.protocol import TargetError
 NEEDED = (
     "httpx",
     "jinja2",
+    "lark",
     "litellm",
     "msgpack",
     "numpy",
     "pydantic",
+    "rapidfuzz",
     "ray",
     "rich",
     "scipy",
+    "simpy",
     "structlog",
+    "zstandard",
 )
 MIN_PYTHON = (3, 11)
 MIN_CORES = 2

@@ -185,7 +185,7 @@ def _ask_once(python: Path, *_sites: int) -> Environment | None:
     except (OSError, subprocess.SubprocessError) as e:
         raise TargetError(f"{VARIABLE}: {python} does not run ({e})") from e
     versions, paths, prefix, executable = json.loads(said.stdout)
-    tcc = Path(paths["scripts"]) / "furiosa-tcc"
+    tcc = Path(paths["scripts"]) / COMPILER
     if LANGUAGE not in versions or COMPILER not in versions or not tcc.exists():
         return None
     itself = (
