@@ -21,8 +21,8 @@ from events.vocabulary import (
     FactCheckRequested,
     FactLearned,
     LearningRequested,
+    Predicate,
     Probe,
-    Sha,
     Trial,
 )
 from knowledge.rules import Failing, Tried, learn
@@ -78,7 +78,7 @@ class KeeperActor:
         """Build a probe, and run it on fixtures if there are seeds for them."""
         began = self._clock()
         probe = request.probe
-        source = command.blobs[probe.source].decode("utf-8", "replace")
+        source = command.text(probe.source)
         built = self._target.build(probe.kernel, source)
         signature, diagnostics, cycles = "", None, None
         results: tuple[FixtureResult, ...] = ()
@@ -114,28 +114,16 @@ class KeeperActor:
 
     def _rule(self, request: LearningRequested, command: Command) -> Answer:
         """Look for a predicate by experiments; its trials go into the record."""
-
-        def text(sha: Sha | None) -> str:
-            return "" if sha is None else command.blobs[sha].decode("utf-8", "replace")
-
-        def tried(trial: Tried) -> tuple[Trial, bytes]:
-            normal = self._target.normalize(trial.source)
-            met = derived.predicate is not None and breaks(derived.predicate, words(normal))
-            data = normal.encode()
-            return Trial(source=sha256(data), breaks=met, is_refused=trial.is_refused), data
-
+        text = command.text
         failing = Failing(
             request.signature,
             failures=[text(sha) for sha in (request.source, *request.known_bad)],
             known_good=[text(sha) for sha in request.known_good],
             elsewhere=[text(sha) for sha in request.elsewhere],
         )
-        derived = learn(
-            failing,
-            partial(self._refusal, request.kernel),
-            self._target.normalize,
-        )
-        trials = dict(map(tried, derived.trials))
+        refusal = partial(self._refusal, request.kernel)
+        derived = learn(failing, refusal, self._target.normalize)
+        trials = dict(self._trial(derived.predicate, tried) for tried in derived.trials)
         small = derived.reproducer.encode()
         probe = Probe(
             kernel=request.kernel,
@@ -147,10 +135,7 @@ class KeeperActor:
             kernel="" if derived.is_general else request.kernel,
             topic="rule",
             claim=rule_claim(
-                derived.predicate,
-                derived.doubt,
-                request.signature,
-                text(request.diagnostics),
+                derived.predicate, derived.doubt, request.signature, text(request.diagnostics)
             ),
             signature=request.signature,
             predicate=derived.predicate,
@@ -160,6 +145,13 @@ class KeeperActor:
             toolchain=self._toolchain(),
         )
         return Answer(event, tuple(dict.fromkeys((*trials.values(), *((small,) if small else ())))))
+
+    def _trial(self, predicate: Predicate | None, tried: Tried) -> tuple[Trial, bytes]:
+        """What the predicate says of a source, with the source's normal form."""
+        normal = self._target.normalize(tried.source)
+        met = predicate is not None and breaks(predicate, words(normal))
+        data = normal.encode()
+        return Trial(source=sha256(data), breaks=met, is_refused=tried.is_refused), data
 
     def _refusal(self, kernel: str, source: str) -> BuildFailed | None:
         built = self._target.build(kernel, source)

@@ -25,6 +25,10 @@ class Command:
     toolchain: str = ""
     """Digest of the fingerprint under which the work is to be done."""
 
+    def text(self, sha: Sha | None) -> str:
+        """A blob as text, whatever its bytes are; "" for none."""
+        return "" if sha is None else self.blobs[sha].decode("utf-8", "replace")
+
 
 @dataclass(frozen=True)
 class Answer:

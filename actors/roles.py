@@ -28,7 +28,6 @@ from events.vocabulary import (
     RebaseRequested,
     Review,
     RoleReplied,
-    Sha,
     Spend,
     TurnAssigned,
     TurnFailed,
@@ -93,8 +92,8 @@ class RoleActor:
 
     def _rebase(self, request: RebaseRequested, command: Command) -> Answer:
         """Apply a step's edits to its new parent; no model is asked."""
-        reply = command.blobs[request.reply].decode("utf-8", "replace")
-        onto = command.blobs[request.onto_source].decode("utf-8", "replace")
+        reply = command.text(request.reply)
+        onto = command.text(request.onto_source)
         parsed = parse("step", reply, onto)
         outcome, blobs = self._outcome(parsed, request.kernel)
         if not isinstance(outcome, Draft):
@@ -206,20 +205,16 @@ def _unpack(role: RoleName, command: Command) -> _Turn:
     request, brief = command.request, command.brief
     if not isinstance(request, TurnAssigned) or request.role != role or brief is None:
         raise ValueError(f"the {role} takes its own turns with a brief, not {request.kind}")
-
-    def text(sha: Sha | None) -> str:
-        return "" if sha is None else command.blobs[sha].decode("utf-8", "replace")
-
     texts = Texts(
-        source=text(brief.incumbent_source),
-        profile=text(brief.incumbent_profile),
-        plan=text(request.plan),
+        source=command.text(brief.incumbent_source),
+        profile=command.text(brief.incumbent_profile),
+        plan=command.text(request.plan),
         document=request.document,
-        passage=text(request.passage),
-        draft=text(request.draft),
-        diagnostics=text(request.diagnostics),
+        passage=command.text(request.passage),
+        draft=command.text(request.draft),
+        diagnostics=command.text(request.diagnostics),
         complaint=request.complaint or "",
-        previous=text(request.previous),
+        previous=command.text(request.previous),
     )
     return _Turn(request, brief, texts)
 

@@ -52,7 +52,7 @@ class ScreeningWorker:
         if not isinstance(request, ScreeningRequested):
             raise TypeError(f"a screening worker takes no {request.kind}")
         examination = _Examination(self._target, self._clock, request, command.rules)
-        examination.run(command.blobs[request.source].decode("utf-8", "replace"))
+        examination.run(command.text(request.source))
         return examination.answer()
 
 

@@ -26,9 +26,9 @@ MAX_CONTROL_FAILURES = 20
 def reissue(state: State) -> Due | None:
     """Issue lost work again, and give it up when its actor was lost with it too often.
 
-    So is work on a candidate that is to be withdrawn, and a job that runs what another toolchain
-    has built. A device job that is issued again is the same, with the same
-    coins, because nobody has seen a reading of the lost one; one that is given up counts as failed.
+    Work on a candidate that is to be withdrawn is given up too, and a job that runs what another
+    toolchain has built. A device job that is issued again is the same, with the same coins, because
+    nobody has seen a reading of the lost one; one that is given up counts as failed.
     """
     for seq, request in state.lost.items():
         n_losses = state.losses.get(work_id(request), 0)

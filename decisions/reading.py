@@ -44,15 +44,14 @@ def read(state: State) -> Due | None:
     if state.closed or branch is None or branch.incumbent is None or not _has_reader(state):
         return None
     title, passage = next(_unread(state), ("", None))
-    drawn = models.draw(state, "analyst", state.desk.n_turns + 1)
-    if passage is None or drawn is None:
+    if passage is None:
         return None
-    model, why = drawn
     reasons = f"passage {reading.n_read + 1} of the documents"
-    turn = turns.word(state, kernel, "summarize", model, f"{reasons}; {why}" if why else reasons)
-    best = state.tree.incumbent(kernel)
-    since = best.decided if best.decided is not None else best.proposed
-    return Due(turn.model_copy(update={"document": title, "passage": passage}), (since,))
+    turn = turns.draw_turn(state, kernel, "summarize", None, reasons)
+    if turn is None:
+        return None
+    because = (turns.since(state.tree.incumbent(kernel)),)
+    return Due(turn.model_copy(update={"document": title, "passage": passage}), because)
 
 
 def _has_reader(state: State) -> bool:

@@ -113,7 +113,7 @@ def _hand_out(
         return _next(state, thread, "implement", because, plan=plan, why=choice.nth)
     if refusal := cannot_ask(state, "implement"):
         return _drop(thread, refusal, because)
-    turn = _turn(state, thread.kernel, "implement", None, choice.nth)
+    turn = draw_turn(state, thread.kernel, "implement", None, choice.nth)
     if turn is None:
         return None
     update = {"architect": thread.turn.turn, "plan": plan}
@@ -144,7 +144,7 @@ def _next(
 ) -> Due | None:
     if refusal := cannot_ask(state, task):
         return _drop(thread, refusal, because)
-    turn = _turn(state, thread.kernel, task, thread.thread, why)
+    turn = draw_turn(state, thread.kernel, task, thread.thread, why)
     if turn is None:
         return None
     parent = thread.turn.parent
@@ -228,10 +228,10 @@ def assign(state: State) -> Due | None:
             continue
         if is_full(state, kernel) or _thinking(state, kernel):
             continue
-        turn = _turn(state, kernel, task, None, _why(state, kernel, task))
+        turn = draw_turn(state, kernel, task, None, _why(state, kernel, task))
         if turn is None:
             continue
-        return Due(turn, (_since(state.tree.incumbent(kernel)),))
+        return Due(turn, (since(state.tree.incumbent(kernel)),))
     return None
 
 
@@ -272,7 +272,7 @@ def cannot_ask(state: State, task: Task) -> str | None:
     return reasons[0] if all(reasons) else None
 
 
-def _turn(
+def draw_turn(
     state: State, kernel: str, task: Task, thread: int | None, reasons: str
 ) -> TurnAssigned | None:
     """Word a turn for a model that can be asked now, if there is one."""
@@ -310,5 +310,6 @@ def _thinking(state: State, kernel: str) -> bool:
     return any(t.kernel == kernel and t.turn.task in THINKING for t in state.desk.threads.values())
 
 
-def _since(best: Node) -> int:
+def since(best: Node) -> int:
+    """Record since which a version is the best one."""
     return best.decided if best.decided is not None else best.proposed

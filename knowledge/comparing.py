@@ -13,8 +13,6 @@ MAX_LIMITS: Final = 6
 _PLACE: Final = re.compile(r"^\S*?:\d+(?::\d+)?:")
 """File, line and column."""
 _NUMBER: Final = re.compile(r"(?<![\w.])\d{1,9}(?![\w.]*\w)")
-
-
 _WIDEST_FIRST: Final[tuple[Comparison, ...]] = (
     "other_than", "above", "below", "no_divisor_of", "no_multiple_of",
 )  # fmt: skip

@@ -22,14 +22,18 @@ from targets.registry import load_target
 NEEDED = (
     "httpx",
     "jinja2",
+    "lark",
     "litellm",
     "msgpack",
     "numpy",
     "pydantic",
+    "rapidfuzz",
     "ray",
     "rich",
     "scipy",
+    "simpy",
     "structlog",
+    "zstandard",
 )
 MIN_PYTHON = (3, 11)
 MIN_CORES = 2

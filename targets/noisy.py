@@ -46,7 +46,12 @@ class Order:
     @property
     def lasts_s(self) -> float:
         """How long the job takes if nothing goes wrong."""
-        return START_S + len(self.schedule) * self.launches * LAUNCH_S
+        return job_s(len(self.schedule), self.launches)
+
+
+def job_s(n_runs: int, launches: int) -> float:
+    """How long a job of the real service takes, with so many launches a run."""
+    return START_S + n_runs * launches * LAUNCH_S
 
 
 def measure(order: Order, noise: Noise, clock: Clock) -> Measured | MeasureFailed:

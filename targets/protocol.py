@@ -158,6 +158,10 @@ class Ask:
     seed: int
 
 
+REVIEW = "<review>go</review><reason>the catalogue filters nothing</reason>"
+"""What every catalogue replies to a review."""
+
+
 class Catalogue(Protocol):
     """A target's own moves; answers like a model would, in the same reply format."""
 

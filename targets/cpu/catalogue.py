@@ -9,10 +9,9 @@ from typing import Final
 from targets.cpu.designs import DESIGNS, Design
 from targets.cpu.designs.design import KNOBS, Limit
 from targets.cpu.designs.steps import Step, knobs_of, steps
-from targets.protocol import Ask, TargetError
+from targets.protocol import REVIEW, Ask, TargetError
 
 _TASKS: Final = "design, implement, analyse, step, review, summarize"
-_REVIEW: Final = "<review>go</review><reason>the catalogue filters nothing</reason>"
 _BOTTLENECKS: Final[Mapping[Limit, str]] = {
     "decoding": "compute-bound: decoding the weights takes longer than loading them",
     "sums": "compute-bound: the arithmetic on decoded weights takes longer than loading them",
@@ -46,7 +45,7 @@ class CpuCatalogue:
             case "summarize":
                 return "<nothing>the catalogue reads nothing</nothing>"
             case "review":
-                return _REVIEW
+                return REVIEW
             case other:
                 raise TargetError(f"the catalogue has no task {other!r}; use one of {_TASKS}")
 

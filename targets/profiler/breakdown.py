@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from targets.profiler.schedule import DMA, NOOP, Buffer, Operation, Schedule
 from targets.profiler.spans import Span, common, length, union
 from targets.profiler.waits import Reason, Wait, Waits
 
-CONTROL = frozenset({"PeCore", NOOP})
+CONTROL: Final = frozenset({"PeCore", NOOP})
 """Contexts that neither move nor compute anything."""
 
 

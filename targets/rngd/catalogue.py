@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from targets.protocol import Ask, TargetError
+from targets.protocol import REVIEW, Ask, TargetError
 from targets.rngd.kernels import TASKS
 from targets.rngd.moves.designs import DESIGNS, Design, design_source, designs
 from targets.rngd.moves.recipe import recipe_in
@@ -11,7 +11,6 @@ from targets.rngd.moves.steps import Limit, Step, steps
 from targets.rngd.task import Task
 
 _TASKS: Final = "design, implement, analyse, step, review, summarize"
-_REVIEW: Final = "<review>go</review><reason>the catalogue filters nothing</reason>"
 _BOTTLENECKS: Final[Mapping[Limit, str]] = {
     "loops": "latency-bound: every turn of a loop waits for its own loads",
     "decoding": "compute-bound: decoded weights are written and read again",
@@ -52,7 +51,7 @@ class RngdCatalogue:
             case "summarize":
                 return "<nothing>the catalogue reads nothing</nothing>"
             case "review":
-                return _REVIEW
+                return REVIEW
             case other:
                 raise TargetError(f"the catalogue has no task {other!r}; use one of {_TASKS}")
 

@@ -193,7 +193,7 @@ def _ask_once(python: Path, *_sites: int) -> Environment | None:
     except subprocess.CalledProcessError as e:
         raise _unfit(python, f"status {e.returncode}") from e
     versions, paths, prefix, executable = json.loads(said.stdout)
-    tcc = Path(paths["scripts"]) / "furiosa-tcc"
+    tcc = Path(paths["scripts"]) / COMPILER
     if LANGUAGE not in versions or COMPILER not in versions or not tcc.exists():
         return None
     itself = (

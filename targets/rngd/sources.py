@@ -1,4 +1,4 @@
-"""The target's own sources for a kernel: baseline, controls of the harness, load-only variant."""
+"""The target's own sources for a kernel: baseline, canaries, load-only variant."""
 
 import re
 from typing import Final
@@ -8,16 +8,16 @@ from targets.rngd.kernels import text
 from targets.rngd.task import Task
 
 SLOWDOWN: Final = 3
-"""The slow control takes at least so many times the baseline's cycles."""
+"""The slow canary takes at least so many times the baseline's cycles."""
 _SPLIT: Final = 4
-"""Tiles of the slow control for one of the baseline's."""
+"""Tiles of the slow canary for one of the baseline's."""
 _MEAN: Final = "1.0 / n"
 _TILES: Final = re.compile(r"(Tiles = tcl\.Axis\(|tcl\.range\(0, )(\d+)")
 _ROWS: Final = re.compile(r"(Rows = tcl\.Axis\()(\d+)")
 
 
 def sources(task: Task) -> Sources:
-    """Return the baseline, both controls and the load-only variant."""
+    """Return the baseline, both canaries and the load-only variant."""
     baseline = text("baselines", task.name)
     return Sources(baseline, _wrong(baseline), _slow(baseline), {"loads": text("loads", task.name)})
 

@@ -74,9 +74,10 @@ def _say(program: str, option: str) -> str:
 @lru_cache(maxsize=8)
 def _say_once(program: str, option: str, *_file: int) -> str:
     """What a program says of itself, asked again when its file is another one."""
-    command = (program, option)
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        said = subprocess.run(
+            (program, option), capture_output=True, text=True, timeout=60, check=True
+        )
     except (OSError, subprocess.SubprocessError) as e:
-        raise TargetError(f"the compiler {command[0]} does not run ({e}); install another") from e
+        raise TargetError(f"the compiler {program} does not run ({e}); install another") from e
     return said.stdout.splitlines()[0].strip() if said.stdout else ""

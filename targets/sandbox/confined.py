@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from targets.protocol import TargetError
-from targets.sandbox.runner import REFUSED, environment, kill_group, runner
+from targets.sandbox.runner import REFUSED, awaited, begin_of, environment, runner
 
 MAX_PRINTED: Final = 256 << 10
 """Bytes of what a confined program prints that are looked at, of either stream."""
@@ -103,20 +103,14 @@ def run(
             stderr=err,
             start_new_session=True,
         )
-        try:
-            process.wait(limits.wall_s)
-        except subprocess.TimeoutExpired:
+        status = awaited(process, limits.wall_s)
+        if status is None:
             return Printed(None, "", "")
-        finally:
-            kill_group(process)
-        if process.returncode == REFUSED:
+        if status == REFUSED:
             raise TargetError("the kernel refuses to confine a program; see `kernelwright doctor`")
-        texts = []
-        for file in (out, err):
-            file.seek(0)
-            text = file.read(MAX_PRINTED).decode("utf-8", "replace")
-            texts.append(text.replace(f"{folder}/", "").replace(str(folder), "."))
-        return Printed(process.returncode, *texts)
+        texts = [begin_of(file, MAX_PRINTED) for file in (out, err)]
+        plain = (text.replace(f"{folder}/", "").replace(str(folder), ".") for text in texts)
+        return Printed(status, *plain)
 
 
 def left_in(path: Path, max_bytes: int) -> bytes | None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from targets.protocol import TargetError
 from targets.sandbox.compiler import Compiler, compiler
@@ -94,6 +94,26 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def awaited(process: subprocess.Popen[bytes], limit_s: float) -> int | None:
+    """Wait for a process that leads its own session, then end everything that it started.
+
+    Returns:
+        Its exit status, None if it ran past the limit.
+    """
+    try:
+        return process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        kill_group(process)
+
+
+def begin_of(file: IO[bytes], max_bytes: int) -> str:
+    """Return the begin of what was printed into a file."""
+    file.seek(0)
+    return file.read(max_bytes).decode("utf-8", "replace")
 
 
 @lru_cache(maxsize=1)

@@ -11,14 +11,13 @@ from sim.npu.parse import parse
 from sim.npu.printing import normalize, print_kernel
 from sim.npu.toolchain import Toolchain
 from targets.edits import edits
-from targets.protocol import Ask, TargetError
+from targets.protocol import REVIEW, Ask, TargetError
 from targets.sim.moves.bottleneck import WORDS, Limit, limit_in, profile
 from targets.sim.moves.designs import Design, built, designs
 from targets.sim.moves.registry import weights
 from targets.sim.moves.search import Search
 
 _TASKS: Final = "design, implement, analyse, step, review, summarize"
-_REVIEW: Final = "<review>go</review><reason>the catalogue filters nothing</reason>"
 _UNREADABLE: Final = "<nothing>the best version does not parse</nothing>"
 _NO_STEP: Final = "<nothing>no change of this source compiles that was not tried</nothing>"
 _MAX_SEARCHES: Final = 8
@@ -53,7 +52,7 @@ class SimCatalogue:
             case "summarize":
                 return "<nothing>the catalogue reads nothing</nothing>"
             case "review":
-                return _REVIEW
+                return REVIEW
             case other:
                 raise TargetError(f"the catalogue has no task {other!r}; use one of {_TASKS}")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from targets.gemma4.kernels import kernel as gemma_kernel
-from targets.noisy import LAUNCH_S, START_S
+from targets.noisy import job_s
 from targets.protocol import Measured, MeasureFailed, Run
 from targets.rngd.opt.arena import MAX_JOB_S, Arena, Job
 from targets.rngd.opt.outcomes import MARK, Failed, Reading, read_all
@@ -39,7 +39,7 @@ class Order:
     @property
     def lasts_s(self) -> float:
         """How long the job takes if nothing goes wrong."""
-        return START_S + len(self.schedule) * self.launches * LAUNCH_S
+        return job_s(len(self.schedule), self.launches)
 
     @property
     def labels(self) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from targets.protocol import TargetError
-from targets.sandbox.runner import kill_group
+from targets.sandbox.runner import awaited, begin_of
 
 MAX_PRINTED: Final = 4 << 20
 """Bytes that are read of what a program printed, of either stream."""
@@ -48,15 +48,5 @@ def ask(command: Sequence[str], limit_s: float, folder: Path | None = None) -> S
             )
         except OSError as e:
             raise TargetError(f"{command[0]} does not start: {e.strerror}") from e
-        status: int | None = None
-        try:
-            status = process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            kill_group(process)
-        texts = []
-        for file in (out, err):
-            file.seek(0)
-            texts.append(file.read(MAX_PRINTED).decode("utf-8", "replace"))
-        return Said(status, *texts)
+        status = awaited(process, limit_s)
+        return Said(status, begin_of(out, MAX_PRINTED), begin_of(err, MAX_PRINTED))

@@ -8,6 +8,7 @@ from targets.gemma4.kernels import KERNELS
 from targets.gemma4.kernels import kernel as gemma_kernel
 from targets.gemma4.mathematics import FORMULAS
 from targets.protocol import (
+    REVIEW,
     Ask,
     BuildFailed,
     Built,
@@ -29,7 +30,6 @@ from targets.rngd.opt.text import normalize
 from targets.rngd.opt.toolchain import LIBRARY, NIGHTLY, PLUGIN, VERSION, digest, project, toolchain
 
 PRESET: Final = f"opt-{VERSION}"
-_REVIEW: Final = "<review>go</review><reason>the catalogue filters nothing</reason>"
 _OWN: Final = ("wrong", "slow", "loads")
 
 
@@ -39,7 +39,7 @@ class NoMoves:
     def reply(self, ask: Ask) -> str:
         """Say so."""
         if ask.task == "review":
-            return _REVIEW
+            return REVIEW
         return "<nothing>the catalogue has no moves in this language: name a model</nothing>"
 
 
@@ -95,7 +95,7 @@ class OptTarget:
         return Card(text, facts.weight_bytes)
 
     def sources(self, kernel: str) -> Sources:
-        """Return the project's own device file, its controls, and its load-only variant.
+        """Return the project's own device file, its canaries, and its load-only variant.
 
         Raises:
             TargetError: the project lacks one; the text says which.
