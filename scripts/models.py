@@ -28,7 +28,7 @@ def lacking(model: Model, environ: Mapping[str, str]) -> str | None:
     match model.provider:
         case "litellm" if model.api_key_env not in (None, *environ):
             return f"the environment variable {model.api_key_env!r} ('api_key_env') is not set"
-        case "command" if not _is_program(model.command[0]):
+        case "command" if shutil.which(model.command[0]) is None:
             return f"'command' names no program: {model.command[0]!r}"
         case "manual" if not _can_be_folder(Path(model.folder or "")):
             return f"'folder' is no folder, and none can be made: {model.folder!r}"
@@ -54,10 +54,3 @@ def _can_be_folder(path: Path) -> bool:
     """Whether it is there, or all that is there of the way to it are folders."""
     there = next(each for each in (path, *path.absolute().parents) if each.exists())
     return there.is_dir()
-
-
-def _is_program(name: str) -> bool:
-    try:
-        return shutil.which(name) is not None
-    except ValueError:  # a NUL in it
-        return False

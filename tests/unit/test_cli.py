@@ -194,7 +194,7 @@ def watched(run: Path, view: progress.View) -> State:
     ("model", "said"),
     [
         ('provider = "command"\ncommand = ["no-such-agent"]', "no program: 'no-such-agent'"),
-        ('provider = "command"\ncommand = ["a\\u0000b"]', "no program: 'a\\x00b'"),
+        ('provider = "command"\ncommand = ["a\\u0000b"]', "a NUL character names no file"),
         (
             'provider = "litellm"\nmodel = "openai/m"\napi_key_env = "NO_SUCH_KEY"',
             "environment variable 'NO_SUCH_KEY'",
