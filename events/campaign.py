@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 RoleName = Literal["architect", "implementer", "optimizer", "analyst", "reviewer"]
 ROLES: tuple[RoleName, ...] = get_args(RoleName)
@@ -11,6 +11,16 @@ ProviderName = Literal["catalogue", "litellm", "command", "manual", "recorded"]
 ModelName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
 DEFAULT: ModelName = "default"
 """The model of a role that names none."""
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("a NUL character names no file")
+    return text
+
+
+Argument = Annotated[str, AfterValidator(_without_nul)]
+"""A path, or a word of a command line."""
 
 
 class Settings(BaseModel):
@@ -68,9 +78,9 @@ class KnowledgeSettings(Settings):
 
     rules: bool = True
     """Whether failed builds become legality rules that refuse sources before they are built."""
-    facts: tuple[str, ...] = ()
+    facts: tuple[Argument, ...] = ()
     """Files with the facts of other runs, relative to the campaign file: claims to be checked."""
-    documents: tuple[str, ...] = ()
+    documents: tuple[Argument, ...] = ()
     """Files and folders, relative to the campaign file, that an analyst reads after the target's
     own documents; kept whole with the run."""
     probe_share: float = Field(default=0.02, ge=0, le=1)
@@ -96,11 +106,11 @@ class Model(Settings):
     base_url: str | None = None
     api_key_env: str | None = None
     """Name of the environment variable that holds the key; the key itself is never recorded."""
-    command: tuple[str, ...] = ()
+    command: tuple[Argument, ...] = ()
     """Command line of an agent: prompt on stdin, reply on stdout."""
-    folder: str | None = None
+    folder: Argument | None = None
     """``manual``: where prompts are written and replies looked for."""
-    run: str | None = None
+    run: Argument | None = None
     """``recorded``: the run folder whose replies are given again."""
     timeout_s: float = Field(default=300.0, gt=0)
     """One deadline over all attempts of one call."""

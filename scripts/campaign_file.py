@@ -10,9 +10,14 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from events.campaign import Acceptance, Campaign
+from scripts.files import FileError, read_file
 from sim.rates import Rates
 from targets.protocol import Target, TargetError
 from targets.registry import load_target, target_names
+
+MAX_CAMPAIGN_BYTES = 1 << 20
+MAX_SHOWN = 80
+"""Characters of a wrong value that are shown."""
 
 
 class CampaignError(Exception):
@@ -78,15 +83,15 @@ def load_rates(path: Path) -> Rates:
 
 def _table(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        return tomllib.loads(read_file(path, MAX_CAMPAIGN_BYTES).decode())
+    except FileError as e:
+        if path.exists():
+            raise CampaignError(path, e.reason) from None
         names = [p.name for p in path.parent.glob("*.toml")]
         raise CampaignError(path, f"no such file{_hint(path.name, names)}") from None
     except UnicodeDecodeError as e:
         raise CampaignError(path, f"not UTF-8 text (byte {e.start})") from None
-    except OSError as e:
-        raise CampaignError(path, f"cannot be read ({e.strerror})") from None
-    except tomllib.TOMLDecodeError as e:
+    except ValueError as e:  # not only of TOML: an integer of too many digits
         raise CampaignError(path, f"not valid TOML: {e}") from None
     except RecursionError:
         raise CampaignError(path, "not valid TOML: nested too deeply") from None
@@ -99,7 +104,7 @@ def _worst(errors: Sequence[Mapping[str, Any]], model: type[BaseModel] = Campaig
     """Word one error: an unknown key first, since it may be why another one is missing."""
     first = min(errors, key=lambda e: e["type"] != "extra_forbidden")
     words = [str(part) for part in first["loc"]]
-    key = ".".join(words)
+    key = _short(".".join(words))
     match first["type"]:
         case "extra_forbidden":
             return f"unknown key '{key}'{_nearest_key(words, model)}"
@@ -110,7 +115,11 @@ def _worst(errors: Sequence[Mapping[str, Any]], model: type[BaseModel] = Campaig
             return f"'{key}': {said}" if key else said
         case _:
             given = json.dumps(first["input"], ensure_ascii=False)
-            return f"'{key}' is {given}; {_wanted(first['msg'])}"
+            return f"'{key}' is {_short(given)}; {_wanted(first['msg'])}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
 def _wanted(message: str) -> str:

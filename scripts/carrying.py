@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -11,11 +12,13 @@ from events.campaign import Campaign
 from events.projections.state import replay
 from events.pruned import KnownBlobs
 from knowledge.carried import MAX_BYTES, Carried, misfit, pack, unpack
-from scripts.campaign_file import CampaignError, load
+from scripts.campaign_file import MAX_CAMPAIGN_BYTES, CampaignError, load
+from scripts.files import FileError, read_file, write
 from scripts.plain import one_line
-from scripts.runs import UsageError, recorded, write
+from scripts.runs import UsageError, recorded
 
 HEADER = "[knowledge]"
+HEADER_LINE = re.compile(r"^([ \t]*\[[ \t]*knowledge[ \t]*\][ \t]*(?:#[^\r\n]*)?)(\r?\n|\Z)", re.M)
 
 
 def export(argv: Sequence[str]) -> int:
@@ -27,6 +30,7 @@ def export(argv: Sequence[str]) -> int:
     parser.add_argument("run", type=Path, metavar="RUN", help="run folder")
     parser.add_argument("file", type=Path, metavar="FILE", help="where to write them, JSON")
     args = parser.parse_args(argv)
+    _check_free(args.file)
     records, head = recorded(args.run)
     try:
         carried = pack(replay(records), head, KnownBlobs.of(args.run, records).text)
@@ -51,6 +55,8 @@ def import_(argv: Sequence[str]) -> int:
     _check_target(args.file, carried, campaign)
     refusals = [why for fact in carried.facts if (why := misfit(fact, campaign.kernels))]
     name = os.path.relpath(args.file.resolve(), args.campaign.resolve().parent)
+    if not name.isprintable():
+        raise UsageError(f"{args.file} has a name that no campaign file can hold; rename it")
     _name_in(args.campaign, Path(name).as_posix())
     n_facts = len(carried.facts) - len(refusals)
     print(f"{args.campaign}: its runs begin with {n_facts} claims from {one_line(carried.run)}")
@@ -74,10 +80,22 @@ def read_facts(path: Path, campaign: Campaign) -> tuple[Carried, ...]:
         try:
             carried = _read(path.parent / name)
             _check_target(path.parent / name, carried, campaign)
-        except (OSError, UsageError) as e:
+        except (FileError, UsageError) as e:
             raise CampaignError(path, f"'knowledge.facts': {e}") from None
         found.append(carried)
     return tuple(found)
+
+
+def _check_free(path: Path) -> None:
+    """Let an export replace an earlier one, and nothing else."""
+    if not path.exists():
+        return
+    try:
+        _read(path)
+    except (FileError, UsageError):
+        raise UsageError(
+            f"{path} is there, and no export wrote it; move it away, or name another file"
+        ) from None
 
 
 def _read(path: Path) -> Carried:
@@ -85,14 +103,9 @@ def _read(path: Path) -> Carried:
 
     Raises:
         UsageError: it holds no facts.
-        OSError: it cannot be read.
+        FileError: it cannot be read.
     """
-    if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is no file")
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"{path} is larger than {MAX_BYTES >> 20} MB; export fewer facts")
+    data = read_file(path, MAX_BYTES)
     try:
         return unpack(data)
     except ValueError as e:
@@ -111,18 +124,29 @@ def _name_in(campaign: Path, name: str) -> None:
     Raises:
         UsageError: that would change anything else; nothing was changed.
     """
-    text, line = campaign.read_text("utf-8"), f"facts = [{json.dumps(name, ensure_ascii=False)}]"
+    text, line = _text(campaign), f"facts = [{json.dumps(name, ensure_ascii=False)}]"
     before = tomllib.loads(text)
     wanted = before | {"knowledge": before.get("knowledge", {}) | {"facts": [name]}}
     if "facts" in before.get("knowledge", {}):
         raise UsageError(f"{campaign} names facts already; write in its {HEADER}: {line}")
-    changed = f"{text.rstrip()}\n\n{HEADER}\n{line}\n"
-    if "knowledge" in before:
-        changed = text.replace(f"{HEADER}\n", f"{HEADER}\n{line}\n", 1)
+    changed = _with_line(text, line, has_table="knowledge" in before)
     try:
         is_right = tomllib.loads(changed) == wanted
     except tomllib.TOMLDecodeError:
         is_right = False
     if not is_right:
         raise UsageError(f"{campaign} cannot be changed safely; write in its {HEADER}: {line}")
-    write(campaign, changed.encode())
+    write(campaign.resolve(), changed.encode())
+
+
+def _text(campaign: Path) -> str:
+    """A campaign file as it is, ends of lines included."""
+    return read_file(campaign, MAX_CAMPAIGN_BYTES).decode()
+
+
+def _with_line(text: str, line: str, *, has_table: bool) -> str:
+    """Put a line first in the table, which comes last if there is none."""
+    end = "\r\n" if "\r\n" in text else "\n"
+    if not has_table:
+        return f"{text}{'' if text.endswith(end) else end}{end}{HEADER}{end}{line}{end}"
+    return HEADER_LINE.sub(lambda found: f"{found[1]}{end}{line}{found[2] or end}", text, count=1)

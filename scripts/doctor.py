@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from events.campaign import ROLES, Campaign
-from scripts.campaign_file import load
-from scripts.models import lacking
-from scripts.runs import FAILED, lease_file, without_traceback
+from scripts.campaign_file import CampaignError, load
+from scripts.carrying import read_facts
+from scripts.documents import read_documents
+from scripts.models import lacking, priced
+from scripts.runs import FAILED, UsageError, lease_file, without_traceback
 from targets.protocol import TargetError
+from targets.registry import load_target
 
 NEEDED = (
     "httpx",
@@ -54,12 +57,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print what was found; return 0 if a campaign can run here, else 1."""
     parser = argparse.ArgumentParser(prog="kernelwright doctor", description=__doc__)
     parser.add_argument(
-        "campaign", type=Path, nargs="?", metavar="CAMPAIGN.toml", help="look at its models as well"
+        "campaign",
+        type=Path,
+        nargs="?",
+        metavar="CAMPAIGN.toml",
+        help="look at all that it needs as well",
     )
     args = parser.parse_args(argv)
     lines = [check() for check in CHECKS]
     if args.campaign is not None:
-        lines += _models(load(args.campaign))
+        lines += _campaign(args.campaign)
     for line in lines:
         word = "ok" if line.ok else "missing" if line.needed else "note"
         print(f"{word:<8} {line.name:<10} {line.text}")
@@ -90,7 +97,7 @@ def _system() -> Line:
 def _asked(name: str, ask: Callable[[], str]) -> Line:
     try:
         return Line(name, True, ask())
-    except TargetError as e:
+    except (TargetError, CampaignError, UsageError) as e:
         return Line(name, False, str(e))
 
 
@@ -155,14 +162,15 @@ def _rngd_chip() -> Line:
     from targets.rngd.device import chip, description
     from targets.rngd.environment import evaluator
 
+    def none() -> str:
+        return f"none; {description(evaluator()).removeprefix('none: ')}"
+
     found = chip()
     if found:
         return Line(
             "rngd chip", True, f"{found} (not used: jobs run on the simulated device)", needed=False
         )
-    return _asked("rngd chip", lambda: f"none; {description(evaluator())}")._replace(
-        ok=False, needed=False
-    )
+    return _asked("rngd chip", none)._replace(ok=False, needed=False)
 
 
 def _rngd_opt() -> Line:
@@ -202,6 +210,28 @@ def _lease() -> Line:
             text = f"held by {owner}: campaigns on one machine take turns at its processor"
             return Line("lease", False, text, needed=False)
     return Line("lease", True, "free", needed=False)
+
+
+def _campaign(path: Path) -> Iterator[Line]:
+    """What `run` looks at before it starts, by the same checks."""
+    campaign = load(path)
+
+    def target() -> str:
+        load_target(campaign.target, campaign.preset).fingerprint()
+        return f"{campaign.target}, preset {campaign.preset}"
+
+    def prices() -> str:
+        return f"{len(priced(campaign))} models have one"
+
+    def facts() -> str:
+        return f"{len(read_facts(path, campaign))} files can be read"
+
+    def documents() -> str:
+        return f"{len(read_documents(path, campaign.knowledge.documents))} can be read"
+
+    yield from _models(campaign)
+    for ask in (target, prices, facts, documents):
+        yield _asked(ask.__name__, ask)
 
 
 def _models(campaign: Campaign) -> Iterator[Line]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts.campaign_file import CampaignError
+from scripts.files import FileError, read_file
 from targets.protocol import Document
 
 KINDS = (".md", ".rst", ".txt")
@@ -22,18 +23,20 @@ def read_documents(campaign: Path, names: Sequence[str]) -> tuple[Document, ...]
     Raises:
         CampaignError: one cannot be read, or they are too long.
     """
-    documents = []
+    documents: list[Document] = []
+    n_bytes = 0
     for name in names:
         path = campaign.parent / name
         found = list(_files(path))
         if not found:
             kinds = ", ".join(KINDS)
             raise CampaignError(campaign, f"'knowledge.documents': no {kinds} below {path}")
-        documents += [_document(campaign, file, path.parent) for file in found]
-    n_bytes = sum(len(document.text.encode()) for document in documents)
-    if n_bytes > MAX_BYTES:
-        said = f"{n_bytes >> 20} MB of documents; name {MAX_BYTES >> 20} MB at most"
-        raise CampaignError(campaign, f"'knowledge.documents': {said}")
+        for file in found:
+            documents.append(_document(campaign, file, path.parent))
+            n_bytes += len(documents[-1].text.encode())
+            if n_bytes > MAX_BYTES:
+                said = f"more than {MAX_BYTES >> 20} MB of documents; name fewer"
+                raise CampaignError(campaign, f"'knowledge.documents': {said}")
     return tuple(documents)
 
 
@@ -46,9 +49,9 @@ def _files(path: Path) -> Iterator[Path]:
 
 def _document(campaign: Path, file: Path, above: Path) -> Document:
     try:
-        return Document(file.relative_to(above).as_posix(), file.read_text(encoding="utf-8"))
+        return Document(file.relative_to(above).as_posix(), read_file(file, MAX_BYTES).decode())
     except UnicodeDecodeError as e:
         reason = f"{file} is not UTF-8 text (byte {e.start})"
-    except OSError as e:
-        reason = f"{file} cannot be read ({e.strerror})"
+    except FileError as e:
+        reason = str(e)
     raise CampaignError(campaign, f"'knowledge.documents': {reason}") from None

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from events.blobs import Blobs
+from scripts.files import write
 from scripts.reporting.handover import SUMS, SUMS_TITLE, Compiled, exported
 from scripts.reporting.history import Run, load
-from scripts.runs import UsageError, without_traceback, write
+from scripts.runs import UsageError, without_traceback
 from targets.protocol import BuildFailed, Built, WholeCompiler
 from targets.registry import load_target
 

@@ -28,8 +28,10 @@ def lacking(model: Model, environ: Mapping[str, str]) -> str | None:
     match model.provider:
         case "litellm" if model.api_key_env not in (None, *environ):
             return f"the environment variable {model.api_key_env!r} ('api_key_env') is not set"
-        case "command" if not _is_program(model.command[0]):
+        case "command" if shutil.which(model.command[0]) is None:
             return f"'command' names no program: {model.command[0]!r}"
+        case "manual" if not _can_be_folder(Path(model.folder or "")):
+            return f"'folder' is no folder, and none can be made: {model.folder!r}"
         case "recorded" if model.run is not None and not holds_log(Path(model.run)):
             return f"'run' is no run folder: {model.run!r}"
         case _:
@@ -48,8 +50,7 @@ def priced(campaign: Campaign) -> dict[str, Price]:
         raise UsageError(str(e)) from None
 
 
-def _is_program(name: str) -> bool:
-    try:
-        return shutil.which(name) is not None
-    except ValueError:  # a NUL in it
-        return False
+def _can_be_folder(path: Path) -> bool:
+    """Whether it is there, or all that is there of the way to it are folders."""
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    return there.is_dir()

@@ -8,10 +8,11 @@ from pathlib import Path
 from events.blobs import Blobs
 from events.errors import BlobMissingError
 from events.pruned import KnownBlobs
+from scripts.files import check_free, write
 from scripts.reporting.history import Run, load
-from scripts.reporting.page import render
+from scripts.reporting.page import MARK, render
 from scripts.reporting.truth import Truth, truth
-from scripts.runs import truth_of, without_traceback, write
+from scripts.runs import truth_of, without_traceback
 
 
 @without_traceback
@@ -24,6 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     args = parser.parse_args(argv)
     out: Path = args.out or args.run / "report.html"
+    if args.out:
+        check_free(out, MARK)
     run = load(args.run)
     write(out, render(run, Blobs(args.run), _truth(run, args.run)).encode())
     n_kernels = len(run.kernels)

@@ -15,6 +15,7 @@ from events.log import read_all
 from events.projections.state import State
 from events.vocabulary import Record, RunStarted
 from scripts.campaign_file import CampaignError
+from scripts.files import FileError
 from scripts.plain import one_line, visible
 from targets.protocol import TargetError, TruthKnown
 from targets.registry import load_target
@@ -51,7 +52,7 @@ def without_traceback(main: Main) -> Main:
         except LogBusyError as e:
             print(f"refused: {e.path.parent} is being run by {e.owner}", file=sys.stderr)
             return USAGE
-        except (CampaignError, TargetError, UsageError, LogMissingError) as e:
+        except (CampaignError, TargetError, UsageError, FileError, LogMissingError) as e:
             return _say(e, USAGE)
         except LogError as e:
             return _say(e, FAILED)
@@ -68,20 +69,6 @@ def without_traceback(main: Main) -> Main:
 def _say(problem: object, status: int) -> int:
     print(visible(f"kernelwright: {problem}"), file=sys.stderr)
     return status
-
-
-def write(path: Path, data: bytes) -> None:
-    """Write a file whole, or leave none: half of one would be taken for the real thing.
-
-    Raises:
-        OSError: it cannot be written; it names the file.
-    """
-    try:
-        path.write_bytes(data)
-    except OSError as e:
-        if e.errno in DISK_ERRORS and path.is_file():
-            path.unlink()
-        raise OSError(e.errno, e.strerror, path) from e
 
 
 def recorded(run: Path) -> tuple[list[Record], str]:

@@ -56,6 +56,8 @@ class ManualProvider:
             prompt.unlink(missing_ok=True)
         except OSError as e:
             raise ProviderError(f"{self.name}: {e.strerror}: {e.filename!r}") from e
+        except ValueError as e:  # a NUL in the folder's name
+            raise ProviderError(f"{self.name}: {e}") from e
         if data is None:
             reason = f"{self.name}: no {reply.name} within {self._timeout_s:g} s"
             raise ProviderError(f"{reason}; raise 'timeout_s'", n_calls=1, usage=None)

@@ -41,6 +41,10 @@ _FILTERS = (
 )
 
 
+MARK = '<meta name="generator" content="kernelwright report">'
+"""By this a page of ours is known."""
+
+
 def render(run: Run, blobs: Blobs, truth: Truth | None = None) -> str:
     """Return the page; every text of the run is escaped, and it loads nothing.
 
@@ -54,7 +58,7 @@ def render(run: Run, blobs: Blobs, truth: Truth | None = None) -> str:
     """
     page = _environment().get_template("report.html")
     sheet = Markup(_data("report.css"))  # our own
-    return page.render(style=sheet, **_told(run, blobs, truth))
+    return page.render(style=sheet, mark=Markup(MARK), **_told(run, blobs, truth))
 
 
 def _told(run: Run, blobs: Blobs, truth: Truth | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Where the time of a schedule goes."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -100,7 +100,15 @@ def profile(schedule: Schedule) -> Profile:
     busy = _busy(operations)
     dma = busy.get(DMA, [])
     compute = union(s for name, spans in busy.items() if name not in {DMA, *CONTROL} for s in spans)
-    gaps = [gap for engine in busy for gap in _gaps(engine, operations, busy[engine], waits)]
+    working = {engine: spans for engine, spans in busy.items() if engine not in CONTROL}
+    first = _first(operations)
+    gaps = [
+        Gap(engine, end, makespan - end, None, None, None)
+        for engine, spans in working.items()
+        if (end := spans[-1][1]) < makespan
+    ]
+    for engine, spans in working.items():
+        gaps += _gaps(engine, operations, first[engine], spans, waits)
     transfers = [o for o in operations if o.is_transfer and o.n_bytes is not None]
     return Profile(
         title=schedule.title,
@@ -141,16 +149,23 @@ def _engines(
     return tuple(sorted(engines, key=lambda e: (-e.busy, e.name)))
 
 
-def _gaps(
-    engine: str, operations: Sequence[Operation], busy: Sequence[Span], waits: Waits
-) -> Iterable[Gap]:
-    """The idle stretches of an engine that is not there for control alone."""
-    if engine in CONTROL:
-        return
-    first: dict[int, int] = {}
+def _first(operations: Sequence[Operation]) -> dict[str, dict[int, int]]:
+    """By engine: the number of the first operation that begins at a cycle."""
+    first: dict[str, dict[int, int]] = defaultdict(dict)
     for number, operation in enumerate(operations):
-        if engine in operation.contexts and operation.cycles:
-            first.setdefault(operation.begin, number)
+        for context in operation.contexts if operation.cycles else ():
+            first[context].setdefault(operation.begin, number)
+    return first
+
+
+def _gaps(
+    engine: str,
+    operations: Sequence[Operation],
+    first: Mapping[int, int],
+    busy: Sequence[Span],
+    waits: Waits,
+) -> Iterable[Gap]:
+    """The stretches in which an engine is idle before an operation."""
     last = 0
     for begin, end in busy:
         if begin > last:
@@ -158,9 +173,6 @@ def _gaps(
             after = None if wait.after is None else operations[wait.after]
             yield Gap(engine, last, begin - last, operations[first[begin]], wait.reason, after)
         last = end
-    makespan = max(operation.end for operation in operations)
-    if makespan > last:
-        yield Gap(engine, last, makespan - last, None, None, None)
 
 
 def _groups(operations: Sequence[Operation], path: Iterable[Wait]) -> tuple[Group, ...]:

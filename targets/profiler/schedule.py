@@ -223,10 +223,11 @@ def _lives(operations: Iterable[Operation]) -> dict[int, list[Span]]:
     lives: dict[int, list[Span]] = {}
     read_since: set[int] = set()
     for operation in operations:
+        inputs = frozenset(operation.inputs)
         for number in (*operation.inputs, *operation.outputs):
             spans = lives.setdefault(number, [(operation.begin, operation.end)])
             begin, end = spans[-1]
-            if number in operation.inputs:
+            if number in inputs:
                 read_since.add(number)
             elif number in read_since and operation.begin >= end:
                 read_since.remove(number)

@@ -37,6 +37,10 @@ class Block(NamedTuple):
     n: int
 
 
+DRAWN = "<!-- a profile, drawn by kernelwright -->"
+"""By this a picture of ours is known."""
+
+
 def svg(profile: Profile) -> str:
     """Return the picture, complete in itself."""
     lanes = [engine.name for engine in profile.engines[:N_LANES]]
@@ -45,6 +49,7 @@ def svg(profile: Profile) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
         f'viewBox="0 0 {WIDTH} {height}" role="img">',
+        DRAWN,
         f"<style>{STYLE}</style>",
         f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
         *_head(profile),

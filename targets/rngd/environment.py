@@ -171,6 +171,10 @@ def _ask(python: Path) -> Environment | None:
     return _ask_once(python, *sorted(site.stat().st_mtime_ns for site in sites))
 
 
+def _unfit(python: Path, why: str | None) -> TargetError:
+    return TargetError(f"{VARIABLE}: {python} does not run ({why})")
+
+
 @lru_cache(maxsize=64)
 def _ask_once(python: Path, *_sites: int) -> Environment | None:
     """Ask an interpreter, and again when something was installed beside it."""
@@ -182,8 +186,12 @@ def _ask_once(python: Path, *_sites: int) -> Environment | None:
             timeout=60,
             check=True,
         )
-    except (OSError, subprocess.SubprocessError) as e:
-        raise TargetError(f"{VARIABLE}: {python} does not run ({e})") from e
+    except OSError as e:
+        raise _unfit(python, e.strerror) from e
+    except subprocess.TimeoutExpired as e:
+        raise _unfit(python, f"no answer within {e.timeout:g} s") from e
+    except subprocess.CalledProcessError as e:
+        raise _unfit(python, f"status {e.returncode}") from e
     versions, paths, prefix, executable = json.loads(said.stdout)
     tcc = Path(paths["scripts"]) / COMPILER
     if LANGUAGE not in versions or COMPILER not in versions or not tcc.exists():

@@ -167,6 +167,12 @@ def test_a_folder_that_cannot_be_made_fails_the_turn(tmp_path: Path) -> None:
         asked(tmp_path / "file" / "f", question("x"))
 
 
+def test_a_folder_that_no_system_can_name_fails_the_turn(tmp_path: Path) -> None:
+    """It is the same to the run."""
+    with pytest.raises(ProviderError, match="null"):
+        asked(tmp_path / "a\0b", question("x"))
+
+
 def test_a_kernels_name_leads_nowhere_else(tmp_path: Path) -> None:
     """Targets name kernels."""
     folder = tmp_path / "in" / "here"

@@ -171,3 +171,33 @@ def test_the_page_on_campaign_files_names_every_key() -> None:
     scalars = {name for table in tables for name in table.model_fields}
 
     assert {n for n in scalars if f"`{n}`" not in page and f"`[{n}" not in page} == set()
+
+
+@pytest.mark.parametrize(
+    ("more", "key"),
+    [
+        ('[knowledge]\nfacts = ["a\\u0000b"]\n', "knowledge.facts.0"),
+        ('[knowledge]\ndocuments = ["a\\u0000b"]\n', "knowledge.documents.0"),
+        ('[models.default]\nprovider = "manual"\nfolder = "\\u0000"\n', "models.default.folder"),
+        ('[models.default]\nprovider = "recorded"\nrun = "\\u0000"\n', "models.default.run"),
+        (
+            '[models.default]\nprovider = "command"\ncommand = ["a", "\\u0000"]\n',
+            "models.default.command.1",
+        ),
+    ],
+)
+def test_a_nul_names_no_file_and_no_argument(tmp_path: Path, more: str, key: str) -> None:
+    """The system would refuse it hours later, each time in another way."""
+    assert complaint(tmp_path, GOOD + more) == f"'{key}': a NUL character names no file"
+
+
+def test_a_value_that_is_wrong_is_shown_in_short(tmp_path: Path) -> None:
+    """However long it is; and so is a key."""
+    assert len(complaint(tmp_path, GOOD + f"seed = {[1] * 9999}\n")) < 200
+    assert len(complaint(tmp_path, GOOD + f"{'x' * 9999} = 1\n")) < 400
+    assert len(complaint(tmp_path, GOOD + f"[budget]\nwall_s = '{'x' * 9999}'\n")) < 200
+
+
+def test_a_number_of_too_many_digits_is_no_toml(tmp_path: Path) -> None:
+    """Python reads no integer of so many."""
+    assert complaint(tmp_path, GOOD + f"seed = {'9' * 5000}\n").startswith("not valid TOML: ")

@@ -1,6 +1,7 @@
 """Facts that go from one run into another: as claims, and only what was confirmed."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,22 @@ def test_the_same_log_gives_the_same_file(run: Path, file: Path, tmp_path: Path)
     assert (tmp_path / "again.json").read_bytes() == file.read_bytes()
 
 
+def test_an_export_replaces_one_of_ours_alone(
+    run: Path, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A slip of the hand must not cost a file."""
+    theirs, ours = tmp_path / "theirs.json", tmp_path / "ours.json"
+    theirs.write_text("{}")
+    ours.write_text(carried(FACT).model_dump_json())
+
+    assert main(["export", str(run), str(theirs)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert main(["export", str(run), str(ours)]) == 0
+
+    assert theirs.read_text() == "{}"
+    assert ours.read_bytes() == file.read_bytes()
+
+
 def test_what_is_stale_is_not_exported(run: Path) -> None:
     """Nobody knows whether it still holds."""
     state = replay(read(run))
@@ -252,6 +269,43 @@ def test_a_table_that_is_there_gets_the_line_or_is_left(
     assert status == (0 if is_changed else 2)
     wanted = before + 'facts = ["facts.json"]\n' if is_changed else before
     assert path.read_text() == wanted
+
+
+@pytest.mark.parametrize(
+    ("more", "added"),
+    [
+        (b"# end\r\n", b"\r\n[knowledge]\r\nFACTS\r\n"),
+        (b"[knowledge] # ours\r\n", b"FACTS\r\n"),
+        (b"[ knowledge ] # ours\n", b"FACTS\n"),
+        (b"[knowledge]", b"\nFACTS\n"),
+        (b"# end  ", b"\n\n[knowledge]\nFACTS\n"),
+    ],
+)
+def test_an_import_keeps_every_byte_that_was_there(
+    tmp_path: Path, more: bytes, added: bytes
+) -> None:
+    """The file has an owner, who wrote it as it is."""
+    (tmp_path / "facts.json").write_text(carried(target="sim").model_dump_json())
+    path = sim(tmp_path)
+    end = b"\r\n" if b"\r\n" in more else b"\n"
+    before = path.read_bytes().replace(b"\n", end) + more
+    path.write_bytes(before)
+
+    assert main(["import", str(tmp_path / "facts.json"), str(path)]) == 0
+
+    assert path.read_bytes() == before + added.replace(b"FACTS", b'facts = ["facts.json"]')
+
+
+def test_a_name_that_is_no_text_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """TOML could not hold it."""
+    file = tmp_path / os.fsdecode(b"facts\xff.json")
+    file.write_text(carried(target="sim").model_dump_json())
+
+    assert main(["import", str(file), str(sim(tmp_path))]) == 2
+
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_facts_of_another_target_are_refused(

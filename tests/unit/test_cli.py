@@ -194,7 +194,7 @@ def watched(run: Path, view: progress.View) -> State:
     ("model", "said"),
     [
         ('provider = "command"\ncommand = ["no-such-agent"]', "no program: 'no-such-agent'"),
-        ('provider = "command"\ncommand = ["a\\u0000b"]', "no program: 'a\\x00b'"),
+        ('provider = "command"\ncommand = ["a\\u0000b"]', "a NUL character names no file"),
         (
             'provider = "litellm"\nmodel = "openai/m"\napi_key_env = "NO_SUCH_KEY"',
             "environment variable 'NO_SUCH_KEY'",
@@ -337,18 +337,62 @@ def test_doctor_fails_when_something_needed_is_missing(
     assert "missing  compiler   install gcc" in capsys.readouterr().out
 
 
+def sim_campaign(folder: Path, more: str) -> Path:
+    """A campaign file of the simulated accelerator."""
+    file = folder / "x.toml"
+    kernels = 'preset = "1.0"\nkernels = ["sliding_attention_output"]\n'
+    file.write_text(f'name = "x"\ntarget = "sim"\n{kernels}{more}')
+    return file
+
+
+@pytest.mark.parametrize(
+    ("more", "missing"),
+    [
+        ('[knowledge]\nfacts = ["gone.json"]\n', "gone.json cannot be read (No such file"),
+        ('[knowledge]\ndocuments = ["gone.md"]\n', "gone.md cannot be read (No such file"),
+        (
+            '[models.default]\nprovider = "manual"\nfolder = "FOLDER/x.toml/in"\n',
+            "'folder' is no folder, and none can be made",
+        ),
+        (
+            '[models.default]\nprovider = "litellm"\nmodel = "x/unheard-of"\n',
+            "no price is known for 'models.default' (x/unheard-of)",
+        ),
+        ("", None),
+    ],
+)
+def test_doctor_finds_what_run_would_refuse(
+    tmp_path: Path,
+    more: str,
+    missing: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In the same words."""
+    monkeypatch.setattr(doctor, "CHECKS", ())
+    file = sim_campaign(tmp_path, more.replace("FOLDER", str(tmp_path)))
+
+    assert doctor.main([str(file)]) == (1 if missing else 0)
+
+    said = capsys.readouterr().out
+    assert missing is None or missing in said
+    if missing:
+        assert main(["run", str(file), "--local", "--out", str(tmp_path / "r")]) == 2
+        assert missing in capsys.readouterr().err
+        assert not (tmp_path / "r").exists()
+
+
 def test_doctor_tells_which_models_can_be_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of a key only the name, and whether it is set."""
     monkeypatch.setattr(doctor, "CHECKS", ())
     monkeypatch.setenv("MY_KEY", "sk-very-secret")
-    file = tmp_path / "x.toml"
-    file.write_text(
-        'name = "x"\ntarget = "sim"\npreset = "1.0"\nkernels = ["sliding_attention_output"]\n'
+    file = sim_campaign(
+        tmp_path,
         '[models.a]\nprovider = "litellm"\nmodel = "openai/m"\napi_key_env = "MY_KEY"\n'
         '[models.b]\nprovider = "recorded"\nrun = "nowhere"\n'
-        '[roles]\narchitect = ["a"]\nanalyst = ["a", "b"]\n'
+        '[roles]\narchitect = ["a"]\nanalyst = ["a", "b"]\n',
     )
 
     assert doctor.main([str(file)]) == 1

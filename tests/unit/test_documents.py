@@ -1,5 +1,6 @@
 """Documents of a campaign file: files and folders of texts, read when a run starts."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,19 @@ def test_files_and_the_texts_of_folders_are_read_in_order(tmp_path: Path) -> Non
     [
         ("gone.md", "gone.md cannot be read (No such file or directory)"),
         ("empty", "no .md, .rst, .txt below"),
+        ("pipe", "pipe is no file"),
+        ("many", "more than 4 MB of documents; name fewer"),
         ("binary.md", "binary.md is not UTF-8 text (byte 1)"),
-        ("long.md", "4 MB of documents; name 4 MB at most"),
+        ("long.md", "long.md is larger than 4 MB"),
     ],
 )
 def test_what_cannot_be_read_is_one_clear_line(tmp_path: Path, name: str, why: str) -> None:
     """It is found before the run has a folder."""
     (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "many").mkdir()
+    for n in range(2):
+        (tmp_path / "many" / f"{n}.md").write_bytes(b"a" * (MAX_BYTES - 1))
     (tmp_path / "binary.md").write_bytes(b"a\xff")
     (tmp_path / "long.md").write_bytes(b"a" * (MAX_BYTES + 1))
 

@@ -2,6 +2,8 @@
 
 import errno
 import hashlib
+import itertools
+import os
 from pathlib import Path
 
 import pytest
@@ -130,23 +132,34 @@ def test_an_export_that_a_full_disk_cut_off_can_be_repeated(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it left must not be taken for files of the user's, nor for whole ones."""
-    write_bytes = Path.write_bytes
+    fsync, written = os.fsync, itertools.count(1)
 
-    def full(path: Path, data: bytes) -> int:
-        write_bytes(path, data[:3] if path.suffix == ".txt" else data)
-        if path.suffix == ".txt":
+    def full(file: int) -> None:
+        if next(written) > 2:  # the list and the first source
             raise OSError(errno.ENOSPC, "No space left on device")
-        return len(data)
+        fsync(file)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", full)
+        patch.setattr(os, "fsync", full)
         assert main([str(folder), "--out", str(tmp_path / "best")]) == 1
         assert report.main([str(folder), "--out", str(tmp_path / "report.txt")]) == 1
 
     assert not (tmp_path / "report.txt").exists()
-    assert not list((tmp_path / "best").glob("*.txt"))
+    assert len(list((tmp_path / "best").glob("*"))) == 2
     assert main([str(folder), "--out", str(tmp_path / "best")]) == 0
     assert len(list((tmp_path / "best").glob("*.txt"))) == 2
+
+
+def test_a_report_replaces_one_of_ours_alone(folder: Path, tmp_path: Path) -> None:
+    """A slip of the hand must not cost a file."""
+    theirs, ours = tmp_path / "theirs.html", tmp_path / "ours.html"
+    theirs.write_text("<html></html>")
+
+    assert report.main([str(folder), "--out", str(theirs)]) == 2
+    assert report.main([str(folder), "--out", str(ours)]) == 0
+    assert report.main([str(folder), "--out", str(ours)]) == 0
+
+    assert theirs.read_text() == "<html></html>"
 
 
 def test_the_devices_programs_are_exported_beside_the_sources(folder: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -199,6 +200,53 @@ def test_the_command_says_in_one_line_what_it_cannot_read(
     path.write_text(json.dumps({"instructions": 7}))
     assert main(["profile", str(path)]) == 2
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == f"profile: {path}: No such file or directory"
-    assert lines[1].startswith(f"profile: {path}: no schedule: instructions: ")
+    assert lines[0] == f"kernelwright: {path} cannot be read (No such file or directory)"
+    assert lines[1].startswith(f"kernelwright: {path}: no schedule: instructions: ")
     assert len(lines) == 2
+
+
+def test_a_picture_replaces_one_of_ours_alone(tmp_path: Path) -> None:
+    """A slip of the hand must not cost a file."""
+    (tmp_path / "plan.json").write_text(two_loads())
+    command = ["profile", str(tmp_path / "plan.json"), "--svg"]
+    theirs = tmp_path / "theirs.svg"
+    theirs.write_text("<svg></svg>")
+
+    assert main([*command, str(theirs)]) == 2
+    assert main([*command, str(tmp_path / "plan.json")]) == 2
+    assert main([*command, str(tmp_path / "ours.svg")]) == 0
+    assert main([*command, str(tmp_path / "ours.svg")]) == 0
+
+    assert theirs.read_text() == "<svg></svg>"
+    assert (tmp_path / "plan.json").read_text() == two_loads()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("--bytes-per-cycle", rate) for rate in ("nan", "inf", "1e308", "-5", "0", "x")),
+        *(("--setup-cycles", cycles) for cycles in ("9" * 400, "9" * 5000, "-1", "1.5")),
+    ],
+)
+def test_a_figure_that_no_device_has_is_refused(
+    tmp_path: Path, option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "plan.json").write_text(two_loads())
+    rate = ["--bytes-per-cycle", "1.5", option, value]
+
+    with pytest.raises(SystemExit) as stopped:
+        main(["profile", str(tmp_path / "plan.json"), *rate])
+
+    assert stopped.value.code == 2
+    assert f"argument {option}: " in capsys.readouterr().err
+
+
+def test_a_profile_takes_as_long_as_its_schedule_is() -> None:
+    """However many engines and inputs it has: a dump may be hostile, and a square takes minutes."""
+    wide = instruction(0, 1, reads=range(50_000))
+    engines = [instruction(i, i + 1, f"e{i}") for i in range(20_000)]
+    began = process_time()
+
+    of([wide, *engines], *(tensor(i, f"t{i}", size=i + 1) for i in range(50_000)))
+
+    assert process_time() - began < 15

@@ -59,6 +59,25 @@ def test_a_folder_that_is_no_environment_is_named(
         places.environments()
 
 
+@pytest.mark.parametrize("python", ["#!/bin/sh\nexit 3\n", "no program"])
+def test_an_interpreter_that_does_not_run_is_named_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, python: str
+) -> None:
+    """And in words of people, without the program that it was asked by."""
+    program = tmp_path / "bin" / "python"
+    program.parent.mkdir()
+    program.write_text(python)
+    program.chmod(0o755)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+
+    with pytest.raises(TargetError) as refused:
+        places.environments()
+
+    assert str(refused.value).count(str(program)) == 1
+    assert "Path(" not in str(refused.value)
+    assert len(str(refused.value)) < len(str(program)) + 100
+
+
 def test_an_environment_without_the_packages_is_none_of_ours(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
