@@ -10,6 +10,7 @@ COMPILER := $(shell command -v gcc >/dev/null 2>&1 || command -v clang >/dev/nul
 TOOLCHAINS := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),2026.4.0 2026.3.0)
 RNGD := $(TOOLCHAINS:%=$(VENV)-rngd-%)
 RUNTIME := $(VENV)-rngd-check
+WITH_RNGD = KERNELWRIGHT_RNGD=$$(echo $(abspath $(RNGD)) | tr ' ' ':')
 PIP_RNGD = install --quiet --disable-pip-version-check typing-extensions
 
 .PHONY: help install demo check test test-rngd clean
@@ -37,7 +38,8 @@ check: install  ## style, types, import contracts
 	$(BIN)/lint-imports --no-cache
 
 test: check $(RNGD:=/installed)  ## all checks and all tests but those of RNGD's functional runtime
-	KERNELWRIGHT_RNGD=$$(echo $(abspath $(RNGD)) | tr ' ' ':') $(BIN)/pytest --cov -n 2 --dist loadgroup -m 'not rngd_check'
+	$(WITH_RNGD) $(BIN)/pytest --cov --cov-report= --cov-fail-under=0 -n 2 --dist loadfile -m 'not (rngd_check or ray or device)'
+	$(WITH_RNGD) $(BIN)/pytest --cov --cov-append -m '(ray or device) and not rngd_check'
 
 $(VENV)-rngd-%/installed:
 	@echo "installing about 300 MB of RNGD's toolchain $* ..."

@@ -12,17 +12,6 @@ settings.register_profile(
 settings.load_profile("suite")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say what stays together where tests run in two processes.
-
-    A file shares its fixtures. What starts Ray, or times kernels on this machine, runs one after
-    the other.
-    """
-    for item in items:
-        is_alone = any(item.get_closest_marker(name) for name in ("ray", "device"))
-        item.add_marker(pytest.mark.xdist_group("host" if is_alone else str(item.path)))
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How thorough the slow tests are."""
     parser.addoption(
