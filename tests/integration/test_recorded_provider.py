@@ -34,7 +34,7 @@ def again(run: Path, **search: int) -> Campaign:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "first"
-    begin(folder, campaign(max_candidates=10))
+    begin(folder, campaign(max_candidates=10, repairs=0))
     return folder
 
 
@@ -47,7 +47,7 @@ def test_the_same_campaign_goes_the_same_way(run: Path, tmp_path: Path) -> None:
     target = FakeTarget()
     target.catalogue = Mute()
     second = tmp_path / "second"
-    state = begin(second, again(run, max_candidates=10), target)
+    state = begin(second, again(run, max_candidates=10, repairs=0), target)
 
     assert state.finished is not None
     assert sources(second) == sources(run)

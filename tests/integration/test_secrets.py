@@ -146,7 +146,7 @@ def test_what_a_role_is_told_is_listed_here() -> None:
         "Brief": "kernel task incumbent incumbent_source incumbent_profile speedup time_over_bound "
         "bottleneck facts hints lessons tried model price seed n_designs design claim refusal",
         "Lesson": "candidate form hypothesis verdict effect",
-        "Texts": "source plan draft complaint diagnostics previous profile",
+        "Texts": "source plan document passage draft complaint diagnostics previous profile",
         "Ask": "kernel task incumbent_source plan tried bottleneck seed",
         "Question": "prompt ask turn",
         "Completion": "text usage n_calls",

@@ -3,7 +3,7 @@
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Gt, Le, Lt, MinLen
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -74,7 +74,13 @@ def _field(hint: Any, info: FieldInfo) -> st.SearchStrategy[Any]:
     for limit in info.metadata:
         if isinstance(limit, Gt | Ge | Lt | Le):
             strategy = strategy.filter(_within(limit))
+        elif isinstance(limit, MinLen):
+            strategy = strategy.filter(_as_long_as(limit.min_length))
     return strategy
+
+
+def _as_long_as(least: int) -> Any:
+    return lambda value: len(value) >= least
 
 
 def _within(limit: Gt | Ge | Lt | Le) -> Any:
