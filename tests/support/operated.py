@@ -56,8 +56,8 @@ def pause(state: State) -> Order | None:
 
 
 def go_on(state: State) -> Order | None:
-    """When all that was under way is finished."""
-    return None if state.pending else OperatorContinued(order=name(3))
+    """When all that was under way is finished; at once if it was obeyed and nobody was told."""
+    return None if state.paused and state.pending else OperatorContinued(order=name(3))
 
 
 def veto(number: int) -> Plan:
