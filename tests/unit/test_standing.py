@@ -85,7 +85,7 @@ def test_nothing_follows_the_end_but_what_an_operator_does(event: type) -> None:
 
 def test_who_was_not_asked_cannot_answer() -> None:
     """Replies come from the actor that was asked, everything else from the director."""
-    state, reply = before(lambda r: isinstance(r.event, RoleReplied))
+    state, reply = before(lambda r: isinstance(r.event, RoleReplied) and r.actor == "architect")
     assert "architect was asked, not reviewer" in misplaced(state, reply._replace(actor="reviewer"))
     state, turn = before(lambda r: isinstance(r.event, TurnAssigned))
     assert "it is not for architect to write" in misplaced(state, turn._replace(actor="architect"))
@@ -96,6 +96,7 @@ def test_a_reservation_stays_within_the_limits() -> None:
     state, turn = before(lambda r: isinstance(r.event, TurnAssigned) and r.event.turn == 2)
     state.spending.limits = Budget(tokens=100)
     state.spending.settled = Amount(tokens=60)
+    state.spending.reserved.clear()
     wanted = turn.event.model_copy(update={"reserved": Spend(tokens=41)})
     fits = turn.event.model_copy(update={"reserved": Spend(tokens=40)})
 
