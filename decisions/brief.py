@@ -7,6 +7,7 @@ from typing import NamedTuple
 from decisions import models
 from decisions.room import designs_left
 from events.campaign import Model
+from events.projections.knowledge import BELIEF
 from events.projections.state import State
 from events.vocabulary import CandidateId, DesignPlan, FactState, Price, Sha, TurnAssigned
 
@@ -73,8 +74,6 @@ class Brief:
     """Implementer: why screening refused the source that it is to repair."""
 
 
-BELIEF: tuple[FactState, ...] = ("confirmed", "stale", "proposed", "refuted")
-"""Order of facts in a prompt, by what is believed of them."""
 N_LESSONS = 40
 """Latest lessons that a brief holds."""
 N_RULES = 40

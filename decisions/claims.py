@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from decisions.fitting import RESIDUAL
+from events.diagnostics import first_error
 from events.predicates import spelled
 from events.vocabulary import Predicate
 
@@ -98,13 +99,7 @@ def rule_claim(predicate: Predicate | None, doubt: str, signature: str, diagnost
 
 def refusal(signature: str, diagnostics: str) -> str:
     """What the toolchain said, in one line."""
-    return _quote(_first_error(diagnostics) or signature)
-
-
-def _first_error(diagnostics: str) -> str:
-    lines = [line for line in diagnostics.splitlines() if line.strip()]
-    errors = (line for line in lines if "error" in line.lower())
-    return next(errors, lines[0] if lines else "")
+    return _quote(first_error(diagnostics) or signature)
 
 
 def _quote(text: str) -> str:

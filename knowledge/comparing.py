@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Final, NamedTuple
 
+from events.diagnostics import first_error
 from events.predicates import is_beyond
 from events.vocabulary import Comparison
 
@@ -29,9 +30,7 @@ class Limit(NamedTuple):
 
 def error_line(diagnostics: str) -> str:
     """The first line that says what is wrong, without places."""
-    lines = [line for line in diagnostics.splitlines() if line.strip()]
-    errors = (line for line in lines if "error" in line.lower())
-    return _PLACE.sub("", next(errors, lines[0] if lines else ""))
+    return _PLACE.sub("", first_error(diagnostics))
 
 
 def find_limit(value: int, message: str, is_refused: Callable[[int], bool | None]) -> Limit | None:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
+from events.projections.knowledge import BELIEF
 from prompts.told import FactTold, LessonTold, Told
 
 BYTES_PER_TOKEN = 2.5
 """UTF-8 bytes that a token stands for: rather too few, as `docs/prompts.md` shows."""
-BELIEF = ("refuted", "proposed", "stale", "confirmed")
-"""States of a fact, the least useful first."""
 
 T = TypeVar("T")
 Sort = Literal["fact", "lesson", "move"]
@@ -73,7 +72,7 @@ def _least_useful_first(told: Told) -> list[Part]:
 
     def worth(place: int) -> tuple[int, bool, int]:
         fact = told.facts[place]
-        return BELIEF.index(fact.state), not fact.is_rule, fact.uses
+        return -BELIEF.index(fact.state), not fact.is_rule, fact.uses
 
     moves = [Part("move", place) for place in range(len(told.tried))]
     lessons = [Part("lesson", place) for place in range(len(told.lessons))]

@@ -22,6 +22,8 @@ from events.vocabulary import (
 )
 
 Fact = FactLearned | FactProposed
+BELIEF: tuple[FactState, ...] = ("confirmed", "stale", "proposed", "refuted")
+"""States by what they are worth to whoever relies on a fact, the best first."""
 N_FAILURES = 8
 """Latest sources that failed alike which a new rule must refuse."""
 

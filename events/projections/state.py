@@ -160,6 +160,15 @@ class State:
         self.pending.pop(request, None)
         return request
 
+    def lose(self, record: Record, *, is_spent: bool) -> Request | None:
+        """A request's work is still to be done; return it, if nobody had answered it before."""
+        seq = record.because[0]
+        request = self.pending.pop(seq, None)
+        self.spending.lose(seq, is_spent=is_spent)
+        if request is not None:
+            self.lost[seq] = request
+        return request
+
     def work_under(self, toolchain: dict[str, str], seq: int) -> None:
         """From here on this is the toolchain; what another one built or measured does not count."""
         digest = toolchain_digest(toolchain)
@@ -395,25 +404,18 @@ def _void_job(state: State, device_s: float) -> None:
 
 @_take.register
 def _request_lost(event: RequestLost, state: State, record: Record) -> None:
-    seq, with_actor = record.because[0], event.by == "mailbox"
-    request = state.pending.pop(seq, None)
-    state.spending.lose(seq, is_spent=with_actor)
-    if request is not None:
-        state.lost[seq] = request
-        if with_actor:
-            work = work_id(request)
-            state.losses[work] = state.losses.get(work, 0) + 1
-            if isinstance(request, TurnAssigned):
-                state.returns.end(request, request.reserved)
+    with_actor = event.by == "mailbox"
+    request = state.lose(record, is_spent=with_actor)
+    if request is not None and with_actor:
+        work = work_id(request)
+        state.losses[work] = state.losses.get(work, 0) + 1
+        if isinstance(request, TurnAssigned):
+            state.returns.end(request, request.reserved)
 
 
 @_take.register
 def _toolchain_changed(event: ToolchainChanged, state: State, record: Record) -> None:
-    seq = record.because[0]
-    request = state.pending.pop(seq, None)
-    state.spending.lose(seq, is_spent=False)
-    if request is not None:
-        state.lost[seq] = request
+    state.lose(record, is_spent=False)
     state.work_under(event.toolchain, record.seq)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from targets.profiler.schedule import ScheduleError
 from targets.protocol import BuildFailed, Built
 from targets.rngd.artifact import Artifact, pack
 from targets.rngd.diagnostics import Diagnostic
@@ -9,7 +10,7 @@ from targets.rngd.environment import COMPILER, LANGUAGE, Environment
 from targets.rngd.evaluating import Evaluation, evaluate, least_cycles
 from targets.rngd.guard import MAX_VECTOR_OPERATIONS, axis_sizes, judge, longest_chain, types
 from targets.rngd.ir.syntax import Function
-from targets.rngd.memory import SRAM_BYTES, ScheduleError, peak
+from targets.rngd.memory import SRAM_BYTES, peak
 from targets.rngd.task import Task
 from targets.rngd.tracing import Traced, trace
 

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from targets.profiler.schedule import ScheduleError
 from targets.rngd.dtypes import n_bytes
 from targets.rngd.guard import axis_sizes, types
 from targets.rngd.ir.syntax import Assign, Contract, Function, Fused
@@ -24,10 +25,6 @@ class Peak(NamedTuple):
     n_bytes: int
     at: int
     """Cycles from the begin."""
-
-
-class ScheduleError(ValueError):
-    """A dump of another form than the compiler's."""
 
 
 def tensor_bytes(function: Function) -> dict[str, int]:

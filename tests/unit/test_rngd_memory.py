@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from targets.profiler.schedule import ScheduleError
 from targets.rngd.evaluating import least_cycles
 from targets.rngd.ir.reading import read
-from targets.rngd.memory import Peak, ScheduleError, peak, tensor_bytes
+from targets.rngd.memory import Peak, peak, tensor_bytes
 from tests.support.rngd import TEXT
 
 W, X, Y = 2 * 4096 * 3840, 2 * 3840, 2 * 4096
