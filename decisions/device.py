@@ -5,8 +5,8 @@ import math
 from decisions.capital import Scale, scale
 from decisions.coins import coins, secret_int
 from decisions.due import Due
-from decisions.hints import first
 from decisions.price import reopened
+from decisions.static_cost import first
 from events.projections.ledger import KernelLedger
 from events.projections.state import State
 from events.projections.tree import Node, Status

@@ -34,8 +34,10 @@ def incorrect(fixtures: Sequence[FixtureReport]) -> str:
     for fixture in fixtures:
         if fixture.detail:
             return fixture.detail
-        if fixture.margin is None or fixture.margin > 1.0:
-            return f"error {fixture.margin or 0.0:.3g} of the tolerance"
+        if fixture.margin is None:
+            return "no outputs"
+        if fixture.margin > 1.0:
+            return f"error {fixture.margin:.3g} of the tolerance"
     return ""
 
 

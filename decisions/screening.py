@@ -1,9 +1,9 @@
 """The screening gate: what is screened next, and the verdict on its evidence."""
 
-from decisions import device, hints
+from decisions import device, static_cost
 from decisions.coins import secret_int
 from decisions.due import Due
-from decisions.examination import STAGES
+from decisions.examination import STAGES, incorrect
 from events.projections.state import State
 from events.projections.tree import Node, Status
 from events.vocabulary import (
@@ -111,7 +111,7 @@ def verdict(state: State) -> Due | None:
         if node.examined is None:
             raise LookupError(f"c{candidate} has no evidence")
         screened = gate(node.examined, state.begun.campaign.screening.fixtures)
-        if screened.passed and (why := hints.hopeless(state, node)):
+        if screened.passed and (why := static_cost.hopeless(state, node)):
             screened = CandidateScreened(
                 candidate=candidate, passed=False, stage="cost", reason=why
             )
@@ -139,12 +139,8 @@ def gate(evidence: CandidateExamined, n_fixtures: int) -> CandidateScreened:
         if not report.passed and stage != "correctness":
             return refused(stage, report.detail)
     for fixture in evidence.fixtures:
-        if fixture.detail or fixture.margin is None:
-            return refused("correctness", f"{fixture.fixture}: {fixture.detail or 'no outputs'}")
-        if fixture.margin > 1.0:
-            return refused(
-                "correctness", f"{fixture.fixture}: error {fixture.margin:.3g} of the tolerance"
-            )
+        if wrong := incorrect([fixture]):
+            return refused("correctness", f"{fixture.fixture}: {wrong}")
     if len(evidence.fixtures) < n_fixtures:
         return refused("correctness", f"only {len(evidence.fixtures)} of {n_fixtures} fixtures ran")
     worst = max(f.margin or 0.0 for f in evidence.fixtures)

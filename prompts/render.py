@@ -9,8 +9,8 @@ from importlib.resources import files
 from jinja2 import DictLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from prompts.fitting import Shown, fitted
 from prompts.told import Texts, Told
+from prompts.trimming import Shown, fitted
 
 TEMPLATES = (
     "analyst_analyse",

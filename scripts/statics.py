@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from decisions.hints import reliability
+from decisions.static_cost import reliability
 from events.projections.tree import Branch, DesignTree, Node
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic_core import to_json
 
-from events.projections.hints import Agreement, log_percent
+from events.projections.agreement import Agreement, log_percent
 from events.vocabulary import (
     CandidateAccepted,
     CandidateExamined,

@@ -7,9 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from targets.rngd.advice import advice
 from targets.rngd.diagnostics import Diagnostic, Stage
 from targets.rngd.environment import Environment
-from targets.rngd.hints import hint
 from targets.sandbox.confined import ALONE, Limits, Printed, Reads, left_in, run
 
 CHIP: Final = "renegade-8pe"
@@ -99,7 +99,7 @@ def _refused(stage: Stage, err: str) -> Diagnostic:
         message = reason[1] if reason else text
         snippet = statement[1].strip() if statement else ""
     told = message if message == text else f"{message}\nin: {snippet}"
-    return Diagnostic(stage, "refused", told[:_SHOWN], snippet=snippet, hint=hint(message))
+    return Diagnostic(stage, "refused", told[:_SHOWN], snippet=snippet, hint=advice(message))
 
 
 def _panic(err: str) -> str:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from decisions.brief import Known, Lesson
 from decisions.evidence import left_out
-from prompts.fitting import n_tokens
 from prompts.render import Prompt, render
+from prompts.trimming import n_tokens
 from tests.support.golden_prompts import BRIEF, TEXTS
 
 FACTS = (

@@ -6,7 +6,7 @@ first, and turns away what is far beyond any error that it has ever made.
 
 from collections.abc import Sequence
 
-from events.projections.hints import NEUTRAL
+from events.projections.agreement import NEUTRAL
 from events.projections.state import State
 from events.projections.tree import Branch, Node
 

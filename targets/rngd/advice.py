@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-_HINTS: Final = (
+_ADVICE: Final = (
     (
         r"has no attribute 'copy_'",
         "only a tensor that is declared mutable (tcl.MutTensor) can be written in place",
@@ -46,6 +46,6 @@ _HINTS: Final = (
 )
 
 
-def hint(message: str) -> str:
+def advice(message: str) -> str:
     """Return advice on a message, "" where it is clear or nobody knows better."""
-    return next((advice for pattern, advice in _HINTS if re.search(pattern, message)), "")
+    return next((told for pattern, told in _ADVICE if re.search(pattern, message)), "")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from decisions import hints
+from decisions import static_cost
 from decisions.audit import audit
 from decisions.examination import profile_head
 from events.blobs import Blobs
@@ -57,7 +57,7 @@ def queue(*cycles: int | None, best: int = 100_000) -> tuple[State, list[Node]]:
 
 
 def chosen(state: State, queued: list[Node]) -> int:
-    return hints.first(state, "k", queued)[0].candidate
+    return static_cost.first(state, "k", queued)[0].candidate
 
 
 def test_the_best_static_cost_goes_first_and_neutral_before_worse() -> None:
@@ -73,7 +73,7 @@ def test_the_best_static_cost_goes_first_and_neutral_before_worse() -> None:
 def test_without_static_costs_the_oldest_goes_first() -> None:
     state, queued = queue(None, None, None)
 
-    assert hints.first(state, "k", queued) == (queued[0], "next in the queue")
+    assert static_cost.first(state, "k", queued) == (queued[0], "next in the queue")
 
 
 def test_a_cost_of_another_toolchain_is_no_hint() -> None:
@@ -81,7 +81,7 @@ def test_a_cost_of_another_toolchain_is_no_hint() -> None:
     state, queued = queue(100_100)
     other = add(state, 50_000, toolchain="other")
 
-    assert hints.change(state, other) is None
+    assert static_cost.change(state, other) is None
     assert chosen(state, [*queued, other]) == 2
 
 
@@ -92,7 +92,7 @@ def test_a_hint_that_is_mostly_wrong_turns_around() -> None:
     assert chosen(state, queued) == 2
     seen.n_compared, seen.n_agreed = 40, 4
 
-    assert hints.reliability(state.tree.branches["k"]) == pytest.approx(11.1 / 50)
+    assert static_cost.reliability(state.tree.branches["k"]) == pytest.approx(11.1 / 50)
     assert chosen(state, queued) == 3
 
 
@@ -118,12 +118,12 @@ def test_only_what_is_far_beyond_every_error_so_far_is_refused() -> None:
     state, (far, near) = queue(round(100_000 * math.exp(0.41)), round(100_000 * math.exp(0.39)))
     seen = state.tree.branches["k"].agreement
 
-    assert hints.hopeless(state, far) == ""
-    seen.n_compared = hints.FEWEST
-    assert "41 log-percent above" in hints.hopeless(state, far)
-    assert hints.hopeless(state, near) == ""
+    assert static_cost.hopeless(state, far) == ""
+    seen.n_compared = static_cost.FEWEST
+    assert "41 log-percent above" in static_cost.hopeless(state, far)
+    assert static_cost.hopeless(state, near) == ""
     seen.worst = 21.0
-    assert hints.hopeless(state, far) == ""
+    assert static_cost.hopeless(state, far) == ""
 
 
 def test_the_targets_own_versions_are_never_refused_for_their_cost() -> None:
@@ -132,7 +132,7 @@ def test_the_targets_own_versions_are_never_refused_for_their_cost() -> None:
     state.tree.branches["k"].agreement.n_compared = 50
     slow = add(state, 1_000_000, form="canary_slow")
 
-    assert hints.hopeless(state, slow) == ""
+    assert static_cost.hopeless(state, slow) == ""
 
 
 def test_agreement_counts_signs_and_the_worst_pessimism() -> None:
@@ -170,8 +170,8 @@ def test_what_is_hopeless_never_meets_the_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Screening refuses it and says why; without a cost model nothing is refused like that."""
-    monkeypatch.setattr(hints, "FEWEST", 0)
-    monkeypatch.setattr(hints, "LEAST_ERROR", 10.0)
+    monkeypatch.setattr(static_cost, "FEWEST", 0)
+    monkeypatch.setattr(static_cost, "LEAST_ERROR", 10.0)
     for name, target in (("costed", CostedTarget()), ("plain", FakeTarget())):
         state = begin(tmp_path / name, campaign(max_candidates=12), target)
         events = [record.event for record in read(tmp_path / name)]

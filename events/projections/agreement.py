@@ -9,7 +9,7 @@ NEUTRAL = 0.5
 
 @dataclass(slots=True)
 class Agreement:
-    """What became of static hints: candidates accepted or rejected after a reading."""
+    """What became of static costs: candidates accepted or rejected after a reading."""
 
     n_compared: int = 0
     """Those with a static change that said something."""
