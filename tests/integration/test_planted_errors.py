@@ -20,6 +20,9 @@ from events.errors import LogError
 from events.log import EventLog, read
 from events.projections.state import State
 from events.vocabulary import FactProposed, RoleReplied, Summary, TurnAssigned, TurnDropped, Usage
+from scripts.reporting.beliefs import documents
+from scripts.reporting.history import load
+from scripts.reporting.page import render
 from sim.clock import VirtualClock
 from targets.protocol import Document
 from targets.sim.card import manual
@@ -305,3 +308,16 @@ def test_prompts_tell_what_holds_before_what_does_not(state: State, folder: Path
 def test_audit_reads_the_replies_again(folder: Path) -> None:
     """Claims, quotes and probes follow from the recorded reply and passage alone."""
     assert list(audit(read(folder), Blobs(folder).get, LogError)) == []
+
+
+def test_the_report_tells_which_share_of_a_document_was_refuted(folder: Path) -> None:
+    """Whoever wrote the document wants to know; notes in which nothing was read are there too."""
+    manual_read, notes_read = documents(load(folder))
+
+    n_checked = len(WRONG) + len(TRUE)
+    assert manual_read.n_claims == n_checked + len(UNTESTED)
+    assert (manual_read.n_checked, manual_read.n_refuted) == (n_checked, len(WRONG))
+    assert (notes_read.title, notes_read.n_claims) == (NOTES.title, 0)
+    said = render(load(folder), Blobs(folder)).partition('aria-label="Claims by document"')[2]
+    row = f"<td>{n_checked + len(UNTESTED)}</td><td>{n_checked}</td>"
+    assert row in said.partition("</table>")[0]
