@@ -1,6 +1,7 @@
 """The target `sim`: what the protocol promises, and what its virtual world adds."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
