@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from events.blobs import Blobs
-from scripts.files import write
+from scripts.files import read_file, write
 from scripts.reporting.handover import SUMS, SUMS_TITLE, Compiled, exported
 from scripts.reporting.history import Run, load
 from scripts.runs import UsageError, without_traceback
 from targets.protocol import BuildFailed, Built, WholeCompiler
 from targets.registry import load_target
+
+MAX_SUMS_BYTES = 1 << 20
 
 
 @without_traceback
@@ -84,7 +86,7 @@ def replace(folder: Path, made: Mapping[str, bytes]) -> None:
 def previous(folder: Path) -> frozenset[str]:
     """Names of the files that an earlier export wrote into ``folder``."""
     sums = folder / SUMS
-    text = sums.read_text("utf-8", errors="replace") if sums.is_file() else ""
+    text = read_file(sums, MAX_SUMS_BYTES).decode("utf-8", "replace") if sums.exists() else ""
     if not text.startswith(SUMS_TITLE):
         return frozenset()
     names = (line[66:] for line in text.removeprefix(SUMS_TITLE).splitlines())

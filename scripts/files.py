@@ -5,6 +5,7 @@ import os
 import secrets
 import stat
 from pathlib import Path
+from typing import TextIO
 
 MARK_BYTES = 1 << 14
 """Of the beginning of a file, within which it says who wrote it."""
@@ -47,6 +48,21 @@ def read_file(path: Path, max_bytes: int) -> bytes:
     if len(data) > max_bytes:
         raise FileError(path, f"is larger than {max_bytes >> 20} MB")
     return data
+
+
+def open_appending(path: Path) -> TextIO:
+    """Open a text file to write at its end; it is made if it is not there.
+
+    Raises:
+        FileError: it is a pipe or device.
+        OSError: it cannot be opened; it names the file.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FileError(path, "is no file")
+    return os.fdopen(descriptor, "a", encoding="utf-8")
 
 
 def check_free(path: Path, mark: str) -> None:

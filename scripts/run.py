@@ -40,6 +40,7 @@ from scripts import models, report
 from scripts.campaign_file import load
 from scripts.carrying import read_facts
 from scripts.documents import read_documents
+from scripts.files import open_appending
 from scripts.main import INTERRUPTED
 from scripts.progress import view
 from scripts.runs import (
@@ -275,7 +276,7 @@ def _drive(
 
 def _log_failures(stack: ExitStack, run: Path) -> None:
     """Let tracebacks of actors go to the run folder, as JSON lines; they are not the record."""
-    file = stack.enter_context((run / "actors.log").open("a", encoding="utf-8"))
+    file = stack.enter_context(open_appending(run / "actors.log"))
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts.campaign_file import CampaignError, load
-from scripts.files import FileError, read_file, write
+from scripts.files import FileError, open_appending, read_file, write
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,3 +70,23 @@ def test_what_is_no_file_to_read_is_refused_at_once(tmp_path: Path, name: str, w
         read_file(tmp_path / name, 1 << 20)
     with pytest.raises(CampaignError):
         load(tmp_path / name)
+
+
+def test_what_is_no_file_to_write_on_is_refused_at_once(tmp_path: Path) -> None:
+    """A pipe that nobody reads would hang."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "endless").symlink_to("/dev/zero")
+
+    for name in ("pipe", "folder", "endless"):
+        with pytest.raises((FileError, OSError), match=name):
+            open_appending(tmp_path / name)
+
+
+def test_a_file_is_written_on_at_its_end(tmp_path: Path) -> None:
+    """And made if it is not there."""
+    for line in ("a", "b"):
+        with open_appending(tmp_path / "x.log") as file:
+            file.write(line)
+
+    assert (tmp_path / "x.log").read_text(encoding="utf-8") == "ab"
