@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from targets.rngd.chains import longest_chain
 from targets.rngd.diagnostics import Diagnostic
 from targets.rngd.dtypes import BITS
 from targets.rngd.ir.reading import Unreadable, read
@@ -17,13 +18,14 @@ from targets.rngd.ir.syntax import (
     Loop,
     Statement,
     Type,
+    Typed,
     Write,
 )
 from targets.rngd.task import Task
 
 MAX_UNROLL: Final = 8
 MAX_VECTOR_OPERATIONS: Final = 16
-"""In one fused operation. The evaluator charges none of them; the engine has so many units."""
+"""In a row. The evaluator charges none of them; the engine has so many units."""
 MAX_AXIS: Final = 1 << 28
 """Elements; the compiler panics on far larger ones."""
 ALLOWED: Final = frozenset({
@@ -50,6 +52,7 @@ REFUSED: Final[Mapping[str, str]] = {
 }
 """Constructs by name, with the reason."""
 _SIZE: Final = re.compile(r"([A-Za-z]\w*) == (\d+)")
+_ONE_CHIP: Final = re.compile(r"\bChip: (None|Broadcast)\b")
 _READ_ITEMS: Final = frozenset(
     {"typecast_to", "table_lookup", "broadcast_to", "pad", "slide", "subtraction"}
 )
@@ -71,12 +74,6 @@ def judge(task: Task, text: str) -> Function | Diagnostic:
     except Unreadable as e:
         return _unreadable(e)
     return next(_faults(task, function), None) or function
-
-
-def longest_chain(function: Function) -> int:
-    """Return the most vector operations that one fused operation of a kernel has."""
-    fused = [s.operation for s in function.statements() if isinstance(s, Assign)]
-    return max((f.n_vector_operations for f in fused if isinstance(f, Fused)), default=0)
 
 
 def axis_sizes(function: Function) -> dict[str, int]:
@@ -107,8 +104,10 @@ def _unreadable(found: Unreadable) -> Diagnostic:
 def _faults(task: Task, function: Function) -> Iterator[Diagnostic]:
     yield from _outside(task, function)
     yield from _axes(function)
+    yield from _names(function)
     for statement in function.statements():
         yield from _statement(statement)
+    yield from _chain(function)
     yield from _types(function)
     yield from _writes(task, function)
 
@@ -186,21 +185,27 @@ def _hints(statement: Assign) -> Iterator[Diagnostic]:
     for hint in re.split(r", (?=\w+ = )", statement.hints) if statement.hints else ():
         if not hint.startswith(_HINTS):
             yield _fault("construct", f"{hint!r} is no hint that a candidate may give", hint)
+        if "Chip" in _ONE_CHIP.sub("", hint):
+            yield _fault("layout", "an operation is not divided among chips: there is one", hint)
 
 
 def _fused(fused: Fused, name: str) -> Iterator[Diagnostic]:
     if fused.n_contractions > 1:
         yield _fault("contraction", "one fused operation contracts once", name)
-    if (n := fused.n_vector_operations) > MAX_VECTOR_OPERATIONS:
-        most = f"one fused operation has at most {MAX_VECTOR_OPERATIONS} vector operations"
-        yield _fault("chain", f"{most}; this one has {n}", name)
     for item in (item for operand in fused.reads for item in operand.items):
         if item.keyword not in _READ_ITEMS:
             yield _fault("construct", f"'{item}' is nothing that a read may do", name)
 
 
+def _chain(function: Function) -> Iterator[Diagnostic]:
+    longest = longest_chain(function)
+    if longest.length > MAX_VECTOR_OPERATIONS:
+        most = f"at most {MAX_VECTOR_OPERATIONS} vector operations follow each other"
+        yield _fault("chain", f"{most}; here {longest.length} do", longest.end)
+
+
 def _loop(loop: Loop) -> Iterator[Diagnostic]:
-    head = str(loop).split("\n", 1)[0]
+    head = loop.head
     for item in loop.settings:
         if item.keyword not in _SETTINGS:
             yield _fault("loop", f"'{item.keyword}' is no setting that a candidate may give", head)
@@ -223,16 +228,28 @@ def _types(function: Function) -> Iterator[Diagnostic]:
 
 
 def types(function: Function) -> dict[str, Type]:
-    """Return every tensor's type by its name."""
-    found = {parameter.name: parameter.type for parameter in function.parameters}
+    """Return every tensor's type by its name, of a kernel that passed `judge`."""
+    return {tensor.name: tensor.type for tensor in _tensors(function)}
+
+
+def _tensors(function: Function) -> Iterator[Typed]:
+    yield from function.parameters
     for statement in function.statements():
         if isinstance(statement, Assign):
-            found |= {output.name: output.type for output in statement.outputs}
+            yield from statement.outputs
         elif isinstance(statement, Loop):
-            found |= {result.name: result.type for result in statement.results}
+            yield from statement.results
             carried = zip(statement.carried, statement.results, strict=False)
-            found |= {item.keyword: result.type for item, result in carried}
-    return found
+            yield from (Typed(item.keyword, result.type) for item, result in carried)
+
+
+def _names(function: Function) -> Iterator[Diagnostic]:
+    """The account of memory and the schedule know a tensor by its name alone."""
+    known: set[str] = set()
+    for tensor in _tensors(function):
+        if tensor.name in known:
+            yield _fault("name", f"two tensors are named {tensor.name!r}", tensor)
+        known.add(tensor.name)
 
 
 def _writes(task: Task, function: Function) -> Iterator[Diagnostic]:
