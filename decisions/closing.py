@@ -41,8 +41,7 @@ def _broken(state: State) -> str | None:
 
 def _spent(state: State) -> str | None:
     budget = state.spending.limits
-    kept = final_s(state)
-    if budget.wall_s is not None and state.spending.wall_s + kept >= budget.wall_s:
+    if budget.wall_s is not None and state.spending.wall_s + final_wall_s(state) >= budget.wall_s:
         return "budget: wall_s"
     if budget.device_s is not None:
         committed = state.spending.committed.device_s
@@ -50,19 +49,30 @@ def _spent(state: State) -> str | None:
             committed += max(
                 (reserve(k).device_s for k in state.ledger.kernels.values()), default=0
             )
-        if committed + kept > budget.device_s:
+        if committed + final_device_s(state) > budget.device_s:
             return "budget: device_s"
     return None
 
 
-def final_s(state: State) -> float:
-    """Device seconds that the final pairs of all kernels will take, as far as jobs are known.
+def final_device_s(state: State) -> float:
+    """Device seconds that the final pairs of all kernels may take: what is kept is never lacking.
 
     A kernel without an accept is counted: its next pairs may bring the first one.
     """
+    jobs = (ledger.job_s or 0.0 for ledger in state.ledger.kernels.values())
+    return _n_final_jobs(state) * math.fsum(jobs)
+
+
+def final_wall_s(state: State) -> float:
+    """Seconds that the final pairs of all kernels are expected to take."""
+    jobs = (ledger.mean_job_s for ledger in state.ledger.kernels.values())
+    return _n_final_jobs(state) * math.fsum(jobs)
+
+
+def _n_final_jobs(state: State) -> int:
+    """Jobs per kernel: its bound, and its pairs."""
     policy = state.begun.campaign.acceptance
-    n_jobs = 1 + math.ceil(policy.final_pairs / policy.pairs_per_job)
-    return math.fsum(n_jobs * (ledger.job_s or 0.0) for ledger in state.ledger.kernels.values())
+    return 1 + math.ceil(policy.final_pairs / policy.pairs_per_job)
 
 
 def _idle(state: State) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from decisions.closing import final_s
+from decisions.closing import final_device_s, final_wall_s
 from events.campaign import Budget
 from events.projections.spending import changed
 from events.projections.state import State
@@ -80,12 +80,14 @@ def _no_budget(state: State, changes: Sequence[LimitChange]) -> str | None:
 
 def _below(state: State, limits: Budget, resources: set[str]) -> str | None:
     """What is gone, and what the final pairs will take, stays within every limit that changes."""
-    committed, kept_s = state.spending.committed, final_s(state)
+    committed = state.spending.committed
     for resource in sorted(resources):
         if resource == "wall_s":
-            gone = state.spending.wall_s + kept_s
+            gone = state.spending.wall_s + final_wall_s(state)
+        elif resource == "device_s":
+            gone = committed.device_s + final_device_s(state)
         else:
-            gone = getattr(committed, resource) + (kept_s if resource == "device_s" else 0)
+            gone = getattr(committed, resource)
         limit = getattr(limits, resource)
         if limit < gone:
             return (

@@ -52,6 +52,23 @@ class KernelLedger:
     device_s: float = 0.0
     job_s: float | None = None
     """Longest job that gave a reading; one that hung says nothing about the next."""
+    n_jobs: int = 0
+    """Jobs that gave a reading, `jobs_s` long together; probe jobs are not among them."""
+    jobs_s: float = 0.0
+
+    @property
+    def mean_job_s(self) -> float:
+        """Length of a job that gives a reading; 0 if none did.
+
+        The first job of a new program may be far longer than those that follow.
+        """
+        return self.jobs_s / self.n_jobs if self.n_jobs else 0.0
+
+    def add_job(self, device_s: float) -> None:
+        """A job gave a reading."""
+        self.job_s = max(self.job_s or 0.0, device_s)
+        self.n_jobs += 1
+        self.jobs_s += device_s
 
     @property
     def time_over_bound(self) -> float | None:
@@ -142,7 +159,7 @@ class DeviceLedger:
         """A job gave pairs; return it."""
         pairs, device_s = event.pairs, event.device_s
         job, ledger = self._done(device_s)
-        ledger.job_s = max(ledger.job_s or 0.0, device_s)
+        ledger.add_job(device_s)
         match job.purpose:
             case "test" | "canary":
                 ledger.since_sentinel += len(pairs)
@@ -165,7 +182,7 @@ class DeviceLedger:
             ledger.probe_job_s = max(ledger.probe_job_s or 0.0, event.device_s)
             self.probes[job.microbenchmark] = Probed(seq, times_s)
             return job
-        ledger.job_s = max(ledger.job_s or 0.0, event.device_s)
+        ledger.add_job(event.device_s)
         ledger.bound_of, ledger.bound_seq, ledger.bound_failures = job.incumbent, seq, 0
         ledger.bounds_s = times_s
         ledger.bound_incumbent_s = event.incumbent_s

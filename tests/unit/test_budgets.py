@@ -6,9 +6,11 @@ import pytest
 
 from actors.providers.prices import prices
 from decisions import models, turns
+from decisions.closing import final_device_s, final_wall_s
 from decisions.plan import decide
 from events.campaign import Acceptance, Budget, Campaign, Model, Search
 from events.log import read
+from events.projections.ledger import KernelLedger
 from events.projections.state import State, replay
 from events.vocabulary import (
     AnyEvent,
@@ -92,6 +94,18 @@ def test_wall_time_closes_the_search(tmp_path: Path) -> None:
     assert state.closed is not None
     assert state.closed.reason == "budget: wall_s"
     assert state.finished is not None
+
+
+def test_one_long_job_does_not_close_the_search_long_before_its_time(tmp_path: Path) -> None:
+    """The first job of a program may check for a minute what it computes; the final ones do not."""
+    ledger = KernelLedger()
+    for device_s in (60.0, 0.0, 0.0):
+        ledger.add_job(device_s)
+    state = begin(tmp_path, limited(Budget(wall_s=0.001)))
+    state.ledger.kernels = {"alpha": ledger}
+
+    assert final_device_s(state) == 3 * 60
+    assert final_wall_s(state) == 3 * 20
 
 
 def test_the_time_between_a_crash_and_the_next_start_is_not_the_runs() -> None:
