@@ -9,9 +9,10 @@ from targets.rngd.chains import longest_chain
 from targets.rngd.diagnostics import Diagnostic
 from targets.rngd.environment import COMPILER, LANGUAGE, Environment
 from targets.rngd.evaluating import Evaluation, evaluate, least_cycles
-from targets.rngd.guard import MAX_VECTOR_OPERATIONS, axis_sizes, judge, types
+from targets.rngd.guard import MAX_VECTOR_OPERATIONS, judge
 from targets.rngd.ir.syntax import Function
 from targets.rngd.memory import SRAM_BYTES, Peak, peak
+from targets.rngd.shapes import axis_sizes, types
 from targets.rngd.task import Task
 from targets.rngd.tracing import Traced, trace
 

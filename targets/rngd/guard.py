@@ -18,9 +18,9 @@ from targets.rngd.ir.syntax import (
     Loop,
     Statement,
     Type,
-    Typed,
     Write,
 )
+from targets.rngd.shapes import axis_sizes, bindings, size_asserted, tensors, types
 from targets.rngd.task import Task
 
 MAX_UNROLL: Final = 8
@@ -51,7 +51,6 @@ REFUSED: Final[Mapping[str, str]] = {
     "def": "a kernel is one function: helpers are plain functions or tensor operations",
 }
 """Constructs by name, with the reason."""
-_SIZE: Final = re.compile(r"([A-Za-z]\w*) == (\d+)")
 _ONE_CHIP: Final = re.compile(r"\bChip: (None|Broadcast)\b")
 _READ_ITEMS: Final = frozenset(
     {"typecast_to", "table_lookup", "broadcast_to", "pad", "slide", "subtraction"}
@@ -74,19 +73,6 @@ def judge(task: Task, text: str) -> Function | Diagnostic:
     except Unreadable as e:
         return _unreadable(e)
     return next(_faults(task, function), None) or function
-
-
-def axis_sizes(function: Function) -> dict[str, int]:
-    """Return the elements of every axis of a kernel that passed `judge`."""
-    sizes = dict(_bindings(function))
-    for statement in function.statements():
-        if isinstance(statement, Axis):
-            sizes[statement.name] = _number(statement.size, sizes)
-    return sizes
-
-
-def _number(size: int | str, sizes: Mapping[str, int]) -> int:
-    return size if isinstance(size, int) else sizes[size]
 
 
 def _fault(rule: str, message: str, snippet: object = "", *, certain: bool = False) -> Diagnostic:
@@ -112,13 +98,6 @@ def _faults(task: Task, function: Function) -> Iterator[Diagnostic]:
     yield from _writes(task, function)
 
 
-def _bindings(function: Function) -> list[tuple[str, int]]:
-    """Return the sizes that a kernel is made for: the compiler takes them from assertions."""
-    asserted = (s for s in function.statements() if isinstance(s, Assertion))
-    found = [_SIZE.fullmatch(assertion.text) for assertion in asserted]
-    return [(match[1], int(match[2])) for match in found if match]
-
-
 def _outside(task: Task, function: Function) -> Iterator[Diagnostic]:
     if function.name != task.name:
         yield _fault("signature", f"the kernel is named {function.name!r}, not {task.name!r}")
@@ -130,13 +109,13 @@ def _outside(task: Task, function: Function) -> Iterator[Diagnostic]:
 
 
 def _bound(task: Task, function: Function) -> Iterator[Diagnostic]:
-    bound = _bindings(function)
+    bound = bindings(function)
     told = dict(function.bindings) or task.bindings  # older tracers leave them out
     if len(bound) != len(dict(bound)) or not dict(bound) == dict(told) == dict(task.bindings):
         wanted = ", ".join(f"{name}={size}" for name, size in sorted(task.bindings.items()))
         yield _fault("bindings", f"the bindings are not the task's; they are {wanted}")
     for statement in function.statements():
-        if isinstance(statement, Assertion) and not _SIZE.fullmatch(statement.text):
+        if isinstance(statement, Assertion) and not size_asserted(statement):
             yield _fault("bindings", "it asserts what is not so, or not known", statement)
 
 
@@ -146,7 +125,7 @@ def _differ(what: str, wanted: list[str], found: list[str]) -> Iterator[Diagnost
 
 
 def _axes(function: Function) -> Iterator[Diagnostic]:
-    sizes = dict(_bindings(function))
+    sizes = dict(bindings(function))
     for statement in function.statements():
         if not isinstance(statement, Axis):
             continue
@@ -156,7 +135,7 @@ def _axes(function: Function) -> Iterator[Diagnostic]:
         if isinstance(size, str) and size not in sizes:
             yield _fault("axis", f"the axis {name!r} has no size that is known", statement)
             return
-        sizes[name] = _number(size, sizes)
+        sizes[name] = size if isinstance(size, int) else sizes[size]
         if not 0 < sizes[name] <= MAX_AXIS:
             message = f"an axis has 1 to {MAX_AXIS} elements; {name!r} has {sizes[name]}"
             yield _fault("axis", message, statement)
@@ -227,26 +206,10 @@ def _types(function: Function) -> Iterator[Diagnostic]:
                 yield _fault("axis", f"the axis {axis!r} of {name!r} is not declared", kind)
 
 
-def types(function: Function) -> dict[str, Type]:
-    """Return every tensor's type by its name, of a kernel that passed `judge`."""
-    return {tensor.name: tensor.type for tensor in _tensors(function)}
-
-
-def _tensors(function: Function) -> Iterator[Typed]:
-    yield from function.parameters
-    for statement in function.statements():
-        if isinstance(statement, Assign):
-            yield from statement.outputs
-        elif isinstance(statement, Loop):
-            yield from statement.results
-            carried = zip(statement.carried, statement.results, strict=False)
-            yield from (Typed(item.keyword, result.type) for item, result in carried)
-
-
 def _names(function: Function) -> Iterator[Diagnostic]:
     """The account of memory and the schedule know a tensor by its name alone."""
     known: set[str] = set()
-    for tensor in _tensors(function):
+    for tensor in tensors(function):
         if tensor.name in known:
             yield _fault("name", f"two tensors are named {tensor.name!r}", tensor)
         known.add(tensor.name)

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from targets.profiler.schedule import NOOP, Schedule
 from targets.rngd.dtypes import n_bytes
-from targets.rngd.guard import axis_sizes, types
 from targets.rngd.ir.syntax import Assign, Contract, Function, Fused
+from targets.rngd.shapes import axis_sizes, types
 
 SRAM_BYTES: Final = 256 << 20
 """Of one chip with all its processing elements."""
