@@ -5,8 +5,10 @@ from typing import Final, NamedTuple
 import pytest
 
 from targets.profiler.schedule import read as read_schedule
+from targets.protocol import BuildFailed, Built
 from targets.rngd import evaluating
-from targets.rngd.build import believed
+from targets.rngd.artifact import unpack
+from targets.rngd.build import believed, build
 from targets.rngd.diagnostics import Diagnostic
 from targets.rngd.environment import Environment
 from targets.rngd.evaluating import Evaluation, evaluate, least_cycles
@@ -14,7 +16,7 @@ from targets.rngd.guard import MAX_UNROLL, MAX_VECTOR_OPERATIONS, judge
 from targets.rngd.ir.reading import read
 from targets.rngd.memory import SRAM_BYTES, peak
 from targets.rngd.task import Parameter, Task
-from tests.support.rngd import NEWER, PROJECT, TEXT, toolchain
+from tests.support.rngd import NEWER, PROJECT, SOURCE, TEXT, toolchain
 
 pytestmark = [pytest.mark.rngd, pytest.mark.timeout(600)]
 
@@ -354,6 +356,24 @@ def test_unrolling_keeps_the_evaluator_busy_and_is_refused(
     assert not isinstance(judge(PROJECT, unrolled(MAX_UNROLL)), Diagnostic)
     assert _signature(newer, unrolled(2 * MAX_UNROLL)) == (
         "rules: loop: a loop is unrolled at most N times"
+    )
+
+
+def test_a_candidate_made_of_the_vendors_kernels_is_refused(newer: Environment) -> None:
+    """Where they are in sight it is a kernel as good as one's own, and nobody's work."""
+    source = SOURCE.replace("contract(w, x, [N])", "einsum_dpe_typed(w, x, [N], tcl.bf16)").replace(
+        "import furiosa.tcl as tcl\n",
+        "import furiosa.tcl as tcl\nfrom furiosa.kernels.common.contract import einsum_dpe_typed\n",
+    )
+
+    shown = build(newer, PROJECT, source, vendor_kernels=True)
+    hidden = build(newer, PROJECT, source)
+
+    assert isinstance(shown, Built)
+    assert unpack("project", shown.artifact).cycles == PLAIN.cycles
+    assert isinstance(hidden, BuildFailed)
+    assert hidden.signature == (
+        "trace: hidden: the vendor's model kernels are not for candidates to read"
     )
 
 

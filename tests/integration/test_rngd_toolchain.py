@@ -204,6 +204,15 @@ def test_a_verdict_names_the_line_of_the_source(newer: Environment) -> None:
     assert answer.snippet == "y = contract(weights, x, [N])"
 
 
+def test_a_message_of_the_tracer_that_is_not_clear_gets_a_hint(newer: Environment) -> None:
+    """Python's words for it name a class of the tracer, not what the author has to do."""
+    answer = build(newer, PROJECT, body("x.copy_(x)", "y = contract(w, x, [N])", "return y"))
+
+    assert isinstance(answer, BuildFailed)
+    assert "trace: AttributeError" in answer.signature
+    assert answer.diagnostics.endswith("(tcl.MutTensor) can be written in place")
+
+
 SCALE = """\
 def scale<N=512>(
     x: [N]/bf16
