@@ -1,8 +1,6 @@
 """Load-only kernels: a time that no kernel can beat on this machine, measured, not computed."""
 
-from collections.abc import Iterator
-from importlib.resources import files
-
+from targets.cpu.fragments import program, reading
 from targets.gemma4.kernels import Kernel
 
 STREAMS = (1, 4, 8, 16)
@@ -25,18 +23,6 @@ def bound_sources(kernel: Kernel) -> dict[str, str]:
 
 
 def _source(kernel: Kernel, streams: int, prefetch: int) -> str:
-    fold = (files("targets.cpu") / "designs" / "bound.c").read_text(encoding="utf-8")
-    head = (
-        f"#define STREAMS {streams}\n#define PREFETCH {prefetch}\n\n"
-        '#include "kernel.h"\n#include <stdint.h>\n#include <string.h>\n\n'
-    )
-    return head + fold + "\n".join(_body(kernel)) + "\n"
-
-
-def _body(kernel: Kernel) -> Iterator[str]:
-    yield "void kernel(const struct args *a)\n{"
-    yield "    line total = {0};"
-    for buffer in kernel.buffers:
-        if buffer.part == "weight":
-            yield f"    total = fold((const uint8_t *)a->{buffer.name}, {buffer.n_bytes}, total);"
-    yield "    memcpy(a->scratch, &total, sizeof total);\n}"
+    defines = {"STREAMS": streams, "PREFETCH": prefetch}
+    calls = (f"fold((const uint8_t *)a->{b.name}, {b.n_bytes}, total)" for b in kernel.weights)
+    return program(defines, ["designs/line.c", "designs/bound.c"]) + reading(calls)

@@ -90,7 +90,7 @@ def image(
         n_mapped: copies of the weights that the runner sees; they take turns on the stored ones.
     """
     first = fixture(kernel, seed, index)
-    weights = {b.name: first.inputs[b.name] for b in kernel.buffers if b.part == "weight"}
+    weights = {b.name: first.inputs[b.name] for b in kernel.weights}
     drawn = [first.inputs] + [
         fixture(kernel, _derived(seed, i), index).inputs for i in range(1, n_variants)
     ]

@@ -11,6 +11,7 @@ from targets.cpu.check import check
 from targets.cpu.gate import normalize
 from targets.cpu.header import task
 from targets.cpu.measure import measure
+from targets.cpu.probes import microbenchmarks
 from targets.cpu.toolchain import features, fingerprint
 from targets.gemma4.kernels import KERNELS, PRESETS, Kernel
 from targets.gemma4.kernels import kernel as kernel_at
@@ -22,6 +23,7 @@ from targets.protocol import (
     FixtureResult,
     Measured,
     MeasureFailed,
+    Microbenchmark,
     Sources,
     TargetError,
 )
@@ -29,7 +31,7 @@ from targets.sandbox.runner import isolation
 
 
 class CpuTarget:
-    """The three decode kernels at one preset; obeys `targets.protocol.Target`."""
+    """The three decode kernels at one preset; obeys `targets.protocol.Target` and `Probed`."""
 
     name = "cpu"
     shares_host = True
@@ -77,6 +79,10 @@ class CpuTarget:
         chosen, text = self._kernel(kernel), baseline(kernel)
         wrong, slow = canary_wrong(chosen, text), canary_slow(chosen, text)
         return Sources(text, wrong, slow, bound_sources(chosen))
+
+    def microbenchmarks(self, kernel: str) -> tuple[Microbenchmark, ...]:
+        """Return programs on a kernel's buffers that say what things cost."""
+        return microbenchmarks(self._kernel(kernel))
 
     def normalize(self, source: str) -> str:
         """Return the source without comments and spacing."""

@@ -72,9 +72,14 @@ class Kernel:
     rtol: float
 
     @property
+    def weights(self) -> tuple[Buffer, ...]:
+        """Weights and block scales, which every launch must read."""
+        return tuple(b for b in self.buffers if b.part == "weight")
+
+    @property
     def weight_bytes(self) -> int:
-        """Bytes of weights and block scales, which every launch must read."""
-        return sum(b.n_bytes for b in self.buffers if b.part == "weight")
+        """Bytes of `weights`."""
+        return sum(b.n_bytes for b in self.weights)
 
     def buffer(self, name: str) -> Buffer:
         """Return the argument of this name."""

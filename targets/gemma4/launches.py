@@ -60,7 +60,7 @@ def launches(kernel: Kernel, seed: int, index: int) -> Launches:
         index: picks distribution and amplitude.
     """
     first = fixture(kernel, seed, index)
-    weights = {b.name: first.inputs[b.name] for b in kernel.buffers if b.part == "weight"}
+    weights = {b.name: first.inputs[b.name] for b in kernel.weights}
     later = int.from_bytes(hashlib.sha256(f"{seed}".encode()).digest()[:6])
     second = {**fixture(kernel, later, index).inputs, **weights}
     return Launches(

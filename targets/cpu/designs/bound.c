@@ -1,6 +1,4 @@
 /* Load only: every weight byte once, STREAMS places at a time, folded so that no load can go. */
-typedef uint64_t line __attribute__((vector_size(64), aligned(1), may_alias));
-
 static line fold(const uint8_t *p, long n, line total)
 {
     const long part = n / STREAMS / 64 * 64;

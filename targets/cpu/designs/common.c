@@ -1,23 +1,9 @@
-static inline float from_bf16(uint16_t b)
-{
-    const uint32_t bits = (uint32_t)b << 16;
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
 /* Round to nearest, ties to even. */
 static inline uint16_t to_bf16(float f)
 {
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static inline void widen(const uint16_t *from, long n, float *to)
-{
-    for (long i = 0; i < n; i++)
-        to[i] = from_bf16(from[i]);
 }
 
 /* 1 / rms; sixteen sums, because one chain of additions would wait for itself. */

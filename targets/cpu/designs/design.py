@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Literal
+
+from targets.cpu.fragments import fragment
 
 Limit = Literal["decoding", "sums", "memory"]
 """What a design waits for: decoding weights, the arithmetic on them, or their arrival."""
@@ -61,8 +62,9 @@ class Design:
         feedforward = kernel == "decoder_feedforward"
         values = {name: knobs.get(name, value) for name, value in self.start(kernel).items()}
         rows = [] if self.whole else ["rows_f4.c" if feedforward else "rows_f8.c"]
-        parts = ["common.c", self.core, *rows, f"{kernel}.c"]
-        return "\n".join([self._head(values), *map(_fragment, parts)])
+        parts = ["widen.c", "common.c", self.core, *rows, f"{kernel}.c"]
+        texts = (fragment(f"designs/{part}") for part in parts)
+        return "\n".join([self._head(values), *texts])
 
     def _head(self, values: Mapping[str, int]) -> str:
         meanings = "\n".join(f"   {name}: {KNOBS[name]}" for name in values)
@@ -75,7 +77,3 @@ class Design:
         ]
         includes = "".join(f"#include {header}\n" for header in headers)
         return f'/* Design {self.name}.\n{meanings} */\n{defines}\n#include "kernel.h"\n{includes}'
-
-
-def _fragment(name: str) -> str:
-    return (files("targets.cpu") / "designs" / name).read_text(encoding="utf-8")

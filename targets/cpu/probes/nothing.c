@@ -1,0 +1,4 @@
+void kernel(const struct args *a)
+{
+    (void)a;
+}
