@@ -73,7 +73,8 @@ class Platter:
 def _settled(sectors: Iterable[tuple[bytes, ...]]) -> Iterator[tuple[bytes, ...]]:
     """Join neighbours that have one version each: they need no choice."""
     for n_versions, some in itertools.groupby(sectors, key=len):
-        yield from ((b"".join(one for (one,) in some),),) if n_versions == 1 else some
+        same = list(some)
+        yield from [(b"".join(one for (one,) in same),)] if n_versions == 1 else same
 
 
 @dataclass
