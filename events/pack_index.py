@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -102,6 +102,18 @@ class PackIndex:
     def paths(self) -> list[Path]:
         """The packs that there are, in order."""
         return [self.path(number) for number in self._numbers()]
+
+    def add(self, blobs: Iterable[tuple[bytes, int]]) -> None:
+        """Note the blobs that were just put behind the last one: name and bytes of each.
+
+        Looking for them would read the whole spare behind them, since no blob begins there.
+        """
+        assert self.last is not None
+        number, _, begin, end = self.last
+        for name, n_bytes in blobs:
+            begin, end = end, end + n_bytes
+            self._places[name] = number << _OFFSET_BITS | begin
+        self.last = self.last._replace(begin=begin, end=end)
 
     def forget(self) -> None:
         """Begin anew, because packs have been rewritten."""

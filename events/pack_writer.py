@@ -61,11 +61,13 @@ class PackWriter:
         """
         with self._checked():
             at = self._settle() or self._begin()
-            data = b"".join(packs.blob(at.head.mark, blob) for blob in blobs)
+            parts = [packs.blob(at.head.mark, blob) for blob in blobs]
+            data = b"".join(parts)
             with FileIO(self._index.path(at.number), "r+") as file:
                 self._settled = None
                 self._write(file.fileno(), at.end, data)
             self._settled = at.number, at.end + len(data)
+            self._index.add((blob.name, len(part)) for blob, part in zip(blobs, parts, strict=True))
 
     def remove(self, names: Container[bytes]) -> None:
         """Write the packs that hold any of these blobs anew, one at a time, without them.

@@ -21,12 +21,13 @@ def edits(before: str, after: str, normalize: Callable[[str], str]) -> tuple[Edi
         after: what it becomes, line by line, up to what ``normalize`` removes.
         normalize: makes lines that may stay as they are equal, and lines without code empty.
     """
-    lines = before.splitlines()
-    code = [i for i, line in enumerate(lines) if normalize(line)]
-    new = [line for line in after.splitlines() if normalize(line)]
+    lines, made = before.splitlines(), after.splitlines()
+    here, there = list(map(normalize, lines)), list(map(normalize, made))
+    code = [i for i, text in enumerate(here) if text]
+    new = [line for line, text in zip(made, there, strict=True) if text]
     found: list[Edit] = []
     matcher = SequenceMatcher(
-        None, [normalize(lines[i]) for i in code], list(map(normalize, new)), autojunk=False
+        None, list(filter(None, here)), list(filter(None, there)), autojunk=False
     )
     for tag, i, j, m, n in reversed(matcher.get_opcodes()):
         if tag != "equal":

@@ -35,7 +35,7 @@ _TOKEN: Final = re.compile(
 
 def normalize(source: str) -> str:
     """Return the tokens of a source, or of a piece of one, with one blank between them."""
-    return " ".join(found[1] for found in _TOKEN.finditer(source) if found[1])
+    return " ".join(filter(None, _TOKEN.findall(source)))
 
 
 def print_kernel(kernel: KernelText) -> str:

@@ -5,7 +5,7 @@ read: a number may be written as text, a tensor may be missing, and sizes may be
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Final
 
@@ -58,6 +58,20 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor on chip."""
+
+    number: int
+    name: str
+    """As the compiler gave it: any text."""
+    memory: str
+    size: int | None
+    """Bytes by the dump, which may have a placeholder there."""
+    spans: tuple[Span, ...]
+    """When it is alive: one that a loop writes anew lives several times."""
+
+
+@dataclass(frozen=True, slots=True)
 class Buffer:
     """A tensor on chip while it is alive; one that a loop writes anew lives several times."""
 
@@ -75,6 +89,7 @@ class Schedule:
     title: str
     operations: tuple[Operation, ...]
     """By begin, then by end."""
+    tensors: tuple[Tensor, ...]
     buffers: tuple[Buffer, ...]
     """Empty if the dump has placeholders for sizes, and nobody said better."""
 
@@ -119,7 +134,9 @@ def read(
         operations = tuple(
             replace(o, n_bytes=bytes_of(o)) if o.is_transfer else o for o in operations
         )
-    return Schedule(_clean(parsed.title), operations, _buffers(parsed, operations, sizes))
+    on_chip = tuple(_on_chip(parsed, operations))
+    known = sizes if sizes is not None or not _are_placeholders(parsed) else {}
+    return Schedule(_clean(parsed.title), operations, on_chip, tuple(_buffers(on_chip, known)))
 
 
 class _Lifetime(BaseModel):
@@ -193,29 +210,27 @@ def _clean(text: str) -> str:
     return shown if shown.isprintable() else "".join(c if c.isprintable() else "?" for c in shown)
 
 
-def _buffers(
-    dump: _Dump, operations: Iterable[Operation], sizes: Mapping[str, int] | None
-) -> tuple[Buffer, ...]:
-    on_chip = [t for t in dump.tensors if t.buffer_type not in DRAM]
-    if sizes is None and _are_placeholders(on_chip):
-        return ()
+def _on_chip(dump: _Dump, operations: Iterable[Operation]) -> Iterator[Tensor]:
     lives = _lives(operations)
-    found = []
-    for tensor in on_chip:
+    for tensor in dump.tensors:
+        if tensor.buffer_type not in DRAM:
+            told = tensor.lifetime
+            spans = [(told.begin, told.end)] if told else lives.get(tensor.index, [])
+            yield Tensor(tensor.index, tensor.name, tensor.buffer_type, tensor.size, tuple(spans))
+
+
+def _buffers(tensors: Iterable[Tensor], sizes: Mapping[str, int] | None) -> Iterator[Buffer]:
+    for tensor in tensors:
         n_bytes = tensor.size if sizes is None else sizes.get(tensor.name)
-        told = tensor.lifetime
-        spans = [(told.begin, told.end)] if told else lives.get(tensor.index, [])
         if n_bytes:
-            name, memory = _clean(tensor.name), _clean(tensor.buffer_type)
-            found += [Buffer(name, memory, n_bytes, *span) for span in spans]
-    return tuple(found)
+            name, memory = _clean(tensor.name), _clean(tensor.memory)
+            yield from (Buffer(name, memory, n_bytes, *span) for span in tensor.spans)
 
 
-def _are_placeholders(tensors: list[_Tensor]) -> bool:
+def _are_placeholders(dump: _Dump) -> bool:
     """Whether every tensor has the same size and shape, which no kernel's tensors have."""
-    return len(tensors) > 2 and all(
-        (t.size, t.shape) == (tensors[0].size, tensors[0].shape) for t in tensors
-    )
+    found = [(t.size, str(t.shape)) for t in dump.tensors if t.buffer_type not in DRAM]
+    return len(found) > 2 and len(set(found)) == 1
 
 
 def _lives(operations: Iterable[Operation]) -> dict[int, list[Span]]:

@@ -2,15 +2,17 @@
 
 from typing import Final
 
-from targets.profiler.schedule import ScheduleError
+from targets.profiler.schedule import ScheduleError, read
 from targets.protocol import BuildFailed, Built
 from targets.rngd.artifact import Artifact, pack
+from targets.rngd.chains import longest_chain
 from targets.rngd.diagnostics import Diagnostic
 from targets.rngd.environment import COMPILER, LANGUAGE, Environment
 from targets.rngd.evaluating import Evaluation, evaluate, least_cycles
-from targets.rngd.guard import MAX_VECTOR_OPERATIONS, axis_sizes, judge, longest_chain, types
+from targets.rngd.guard import MAX_VECTOR_OPERATIONS, judge
 from targets.rngd.ir.syntax import Function
-from targets.rngd.memory import SRAM_BYTES, peak
+from targets.rngd.memory import SRAM_BYTES, Peak, peak
+from targets.rngd.shapes import axis_sizes, types
 from targets.rngd.task import Task
 from targets.rngd.tracing import Traced, trace
 
@@ -38,38 +40,38 @@ def build(
         evaluation = evaluate(environment, str(function))
         if isinstance(evaluation, Diagnostic):
             return evaluation.refusal(source, (*traced.names, *_names(function)))
-        if fault := too_good(task, function, evaluation):
-            return fault.refusal(source, traced.names)
-        cycles, warnings = evaluation.cycles, _report(function, evaluation)
+        held = believed(task, function, evaluation)
+        if isinstance(held, Diagnostic):
+            return held.refusal(source, traced.names)
+        cycles, warnings = evaluation.cycles, _report(function, evaluation.cycles, held)
     versions = {name: environment.versions[name] for name in (LANGUAGE, COMPILER)}
     return Built(pack(Artifact(task.name, versions, cycles, str(function))), warnings)
 
 
-def too_good(task: Task, function: Function, evaluation: Evaluation) -> Diagnostic | None:
-    """Return why an evaluation cannot be true of the chip, None if it can."""
+def believed(task: Task, function: Function, evaluation: Evaluation) -> Peak | Diagnostic:
+    """Return how full SRAM gets, or why an evaluation cannot be true of the chip."""
     least = least_cycles(task.weight_bytes)
     if evaluation.cycles < least:
         said = f"{evaluation.cycles} cycles are fewer than the {least} that its weights take"
         return Diagnostic("rules", "too good", f"{said} to move: it does not read them all")
     try:
-        held = peak(function, evaluation.schedule)
+        held = peak(function, read(evaluation.schedule))
     except ScheduleError as e:
         return Diagnostic("rules", "schedule", str(e))
     if held.n_bytes > SRAM_BYTES:
         said = f"{held.n_bytes / _MB:.1f} MB are in SRAM at cycle {held.at}"
         return Diagnostic("rules", "memory", f"{said}; the chip has {SRAM_BYTES / _MB:.1f} MB")
-    return None
+    return held
 
 
 def _names(function: Function) -> tuple[str, ...]:
     return (*types(function), *axis_sizes(function))
 
 
-def _report(function: Function, evaluation: Evaluation) -> str:
-    held = peak(function, evaluation.schedule)
-    chain = f"longest chain of vector operations {longest_chain(function)}"
+def _report(function: Function, cycles: int, held: Peak) -> str:
+    chain = f"longest chain of vector operations {longest_chain(function).length}"
     return (
-        f"{evaluation.cycles} cycles by the vendor's static cost model; "
+        f"{cycles} cycles by the vendor's static cost model; "
         f"{chain} of {MAX_VECTOR_OPERATIONS} (none is charged); "
         f"peak of SRAM {held.n_bytes / _MB:.1f} of {SRAM_BYTES / _MB:.1f} MB at cycle {held.at}"
     )

@@ -94,8 +94,9 @@ DRAM; the bound is the cycles of a kernel that only loads what every launch must
 Rules:
 - The file defines one @tcl.kernel; helpers are @tcl.tensor_operation or plain functions.
 - No compiler configuration, no imperative blocks (tcl.core), no extern kernels, no tcl.dump, no
-  tcl.visa, no collectives: there is one chip.
-- A fused operation has at most {longest} vector operations. What is live in SRAM must fit it.
+  tcl.visa, no collectives, no layout over tcl.Chip: there is one chip.
+- At most {longest} vector operations follow each other on a value before it is contracted or
+  reduced, in one fused operation or in several. What is live in SRAM must fit it.
 - Every axis is declared on a line of its own, and every parameter is used.
 - The file runs in a sandbox that sees Python and furiosa.tcl, but none of the vendor's kernels.
 

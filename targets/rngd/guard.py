@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from targets.rngd.chains import longest_chain
 from targets.rngd.diagnostics import Diagnostic
 from targets.rngd.dtypes import BITS
 from targets.rngd.ir.reading import Unreadable, read
@@ -19,11 +20,12 @@ from targets.rngd.ir.syntax import (
     Type,
     Write,
 )
+from targets.rngd.shapes import axis_sizes, bindings, size_asserted, tensors, types
 from targets.rngd.task import Task
 
 MAX_UNROLL: Final = 8
 MAX_VECTOR_OPERATIONS: Final = 16
-"""In one fused operation. The evaluator charges none of them; the engine has so many units."""
+"""In a row. The evaluator charges none of them; the engine has so many units."""
 MAX_AXIS: Final = 1 << 28
 """Elements; the compiler panics on far larger ones."""
 ALLOWED: Final = frozenset({
@@ -49,7 +51,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "def": "a kernel is one function: helpers are plain functions or tensor operations",
 }
 """Constructs by name, with the reason."""
-_SIZE: Final = re.compile(r"([A-Za-z]\w*) == (\d+)")
+_ONE_CHIP: Final = re.compile(r"\bChip: (None|Broadcast)\b")
 _READ_ITEMS: Final = frozenset(
     {"typecast_to", "table_lookup", "broadcast_to", "pad", "slide", "subtraction"}
 )
@@ -73,25 +75,6 @@ def judge(task: Task, text: str) -> Function | Diagnostic:
     return next(_faults(task, function), None) or function
 
 
-def longest_chain(function: Function) -> int:
-    """Return the most vector operations that one fused operation of a kernel has."""
-    fused = [s.operation for s in function.statements() if isinstance(s, Assign)]
-    return max((f.n_vector_operations for f in fused if isinstance(f, Fused)), default=0)
-
-
-def axis_sizes(function: Function) -> dict[str, int]:
-    """Return the elements of every axis of a kernel that passed `judge`."""
-    sizes = dict(_bindings(function))
-    for statement in function.statements():
-        if isinstance(statement, Axis):
-            sizes[statement.name] = _number(statement.size, sizes)
-    return sizes
-
-
-def _number(size: int | str, sizes: Mapping[str, int]) -> int:
-    return size if isinstance(size, int) else sizes[size]
-
-
 def _fault(rule: str, message: str, snippet: object = "", *, certain: bool = False) -> Diagnostic:
     return Diagnostic("rules", rule, message, snippet=str(snippet), certain=certain)
 
@@ -107,17 +90,12 @@ def _unreadable(found: Unreadable) -> Diagnostic:
 def _faults(task: Task, function: Function) -> Iterator[Diagnostic]:
     yield from _outside(task, function)
     yield from _axes(function)
+    yield from _names(function)
     for statement in function.statements():
         yield from _statement(statement)
+    yield from _chain(function)
     yield from _types(function)
     yield from _writes(task, function)
-
-
-def _bindings(function: Function) -> list[tuple[str, int]]:
-    """Return the sizes that a kernel is made for: the compiler takes them from assertions."""
-    asserted = (s for s in function.statements() if isinstance(s, Assertion))
-    found = [_SIZE.fullmatch(assertion.text) for assertion in asserted]
-    return [(match[1], int(match[2])) for match in found if match]
 
 
 def _outside(task: Task, function: Function) -> Iterator[Diagnostic]:
@@ -131,13 +109,13 @@ def _outside(task: Task, function: Function) -> Iterator[Diagnostic]:
 
 
 def _bound(task: Task, function: Function) -> Iterator[Diagnostic]:
-    bound = _bindings(function)
+    bound = bindings(function)
     told = dict(function.bindings) or task.bindings  # older tracers leave them out
     if len(bound) != len(dict(bound)) or not dict(bound) == dict(told) == dict(task.bindings):
         wanted = ", ".join(f"{name}={size}" for name, size in sorted(task.bindings.items()))
         yield _fault("bindings", f"the bindings are not the task's; they are {wanted}")
     for statement in function.statements():
-        if isinstance(statement, Assertion) and not _SIZE.fullmatch(statement.text):
+        if isinstance(statement, Assertion) and not size_asserted(statement):
             yield _fault("bindings", "it asserts what is not so, or not known", statement)
 
 
@@ -147,7 +125,7 @@ def _differ(what: str, wanted: list[str], found: list[str]) -> Iterator[Diagnost
 
 
 def _axes(function: Function) -> Iterator[Diagnostic]:
-    sizes = dict(_bindings(function))
+    sizes = dict(bindings(function))
     for statement in function.statements():
         if not isinstance(statement, Axis):
             continue
@@ -157,7 +135,7 @@ def _axes(function: Function) -> Iterator[Diagnostic]:
         if isinstance(size, str) and size not in sizes:
             yield _fault("axis", f"the axis {name!r} has no size that is known", statement)
             return
-        sizes[name] = _number(size, sizes)
+        sizes[name] = size if isinstance(size, int) else sizes[size]
         if not 0 < sizes[name] <= MAX_AXIS:
             message = f"an axis has 1 to {MAX_AXIS} elements; {name!r} has {sizes[name]}"
             yield _fault("axis", message, statement)
@@ -186,21 +164,27 @@ def _hints(statement: Assign) -> Iterator[Diagnostic]:
     for hint in re.split(r", (?=\w+ = )", statement.hints) if statement.hints else ():
         if not hint.startswith(_HINTS):
             yield _fault("construct", f"{hint!r} is no hint that a candidate may give", hint)
+        if "Chip" in _ONE_CHIP.sub("", hint):
+            yield _fault("layout", "an operation is not divided among chips: there is one", hint)
 
 
 def _fused(fused: Fused, name: str) -> Iterator[Diagnostic]:
     if fused.n_contractions > 1:
         yield _fault("contraction", "one fused operation contracts once", name)
-    if (n := fused.n_vector_operations) > MAX_VECTOR_OPERATIONS:
-        most = f"one fused operation has at most {MAX_VECTOR_OPERATIONS} vector operations"
-        yield _fault("chain", f"{most}; this one has {n}", name)
     for item in (item for operand in fused.reads for item in operand.items):
         if item.keyword not in _READ_ITEMS:
             yield _fault("construct", f"'{item}' is nothing that a read may do", name)
 
 
+def _chain(function: Function) -> Iterator[Diagnostic]:
+    longest = longest_chain(function)
+    if longest.length > MAX_VECTOR_OPERATIONS:
+        most = f"at most {MAX_VECTOR_OPERATIONS} vector operations follow each other"
+        yield _fault("chain", f"{most}; here {longest.length} do", longest.end)
+
+
 def _loop(loop: Loop) -> Iterator[Diagnostic]:
-    head = str(loop).split("\n", 1)[0]
+    head = loop.head
     for item in loop.settings:
         if item.keyword not in _SETTINGS:
             yield _fault("loop", f"'{item.keyword}' is no setting that a candidate may give", head)
@@ -222,17 +206,13 @@ def _types(function: Function) -> Iterator[Diagnostic]:
                 yield _fault("axis", f"the axis {axis!r} of {name!r} is not declared", kind)
 
 
-def types(function: Function) -> dict[str, Type]:
-    """Return every tensor's type by its name."""
-    found = {parameter.name: parameter.type for parameter in function.parameters}
-    for statement in function.statements():
-        if isinstance(statement, Assign):
-            found |= {output.name: output.type for output in statement.outputs}
-        elif isinstance(statement, Loop):
-            found |= {result.name: result.type for result in statement.results}
-            carried = zip(statement.carried, statement.results, strict=False)
-            found |= {item.keyword: result.type for item, result in carried}
-    return found
+def _names(function: Function) -> Iterator[Diagnostic]:
+    """The account of memory and the schedule know a tensor by its name alone."""
+    known: set[str] = set()
+    for tensor in tensors(function):
+        if tensor.name in known:
+            yield _fault("name", f"two tensors are named {tensor.name!r}", tensor)
+        known.add(tensor.name)
 
 
 def _writes(task: Task, function: Function) -> Iterator[Diagnostic]:

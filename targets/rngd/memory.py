@@ -1,20 +1,17 @@
 """How much lives in the chip's SRAM at once: the evaluator does not ask."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from targets.profiler.schedule import ScheduleError
+from targets.profiler.schedule import NOOP, Schedule
 from targets.rngd.dtypes import n_bytes
-from targets.rngd.guard import axis_sizes, types
 from targets.rngd.ir.syntax import Assign, Contract, Function, Fused
+from targets.rngd.shapes import axis_sizes, types
 
 SRAM_BYTES: Final = 256 << 20
 """Of one chip with all its processing elements."""
 _WIDEST: Final = "f32"
-_ON_CHIP: Final = "Sram"
-_NOTHING: Final = "Noop"
 _SUFFIXES: Final = ("_updated", "_intermediate")
 """What the compiler appends to the names of tensors that it makes of others."""
 
@@ -53,22 +50,15 @@ def inner_bytes(function: Function) -> dict[str, int]:
     return found
 
 
-def peak(function: Function, schedule: bytes) -> Peak:
+def peak(function: Function, schedule: Schedule) -> Peak:
     """Return the most bytes of SRAM that a schedule holds at once.
 
     The dump's own sizes are placeholders: they come from the kernel's types. Tensors that only an
     operation without work lies between are one piece of memory, as large as the largest of them,
     from the first begin to the last end.
-
-    Raises:
-        ScheduleError: it is no dump of the compiler.
     """
-    try:
-        pieces = list(_pieces(json.loads(schedule), function))
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as e:
-        raise ScheduleError("the schedule has a form that is not known") from e
     changes: dict[int, int] = defaultdict(int)
-    for piece in pieces:
+    for piece in _pieces(schedule, function):
         changes[piece.begin] += piece.n_bytes
         changes[piece.end] -= piece.n_bytes
     fullest, held = Peak(0, 0), 0
@@ -84,35 +74,32 @@ class _Piece(NamedTuple):
     end: int
 
 
-def _pieces(dump: Mapping[str, Any], function: Function) -> Iterator[_Piece]:
-    tensors = {int(t["index"]): t for t in dump["tensors"] if str(t["buffer_type"]) == _ON_CHIP}
+def _pieces(schedule: Schedule, function: Function) -> Iterator[_Piece]:
+    tensors = {tensor.number: tensor for tensor in schedule.tensors if tensor.spans}
     groups = _Groups(tensors)
     consumers: dict[int, list[str]] = defaultdict(list)
-    for instruction in dump["instructions"]:
-        inputs = [int(i) for i in instruction["input_tensors"]]
-        outputs = [int(i) for i in instruction["output_tensors"]]
-        if list(instruction["contexts"]) == [_NOTHING]:
+    for operation in schedule.operations:
+        inputs, outputs = operation.inputs, operation.outputs
+        if operation.contexts == (NOOP,):
             groups.join([i for i in (*inputs, *outputs) if i in tensors])
         for i in inputs:
-            consumers[i] += [str(tensors[o]["name"]) for o in outputs if o in tensors]
+            consumers[i] += [tensors[o].name for o in outputs if o in tensors]
     by_name, inner = tensor_bytes(function), inner_bytes(function)
     largest = max(by_name.values(), default=0)
     for members in groups.all():
-        known = [_known(str(tensors[i]["name"]), by_name) for i in members]
+        known = [_known(tensors[i].name, by_name) for i in members]
         found = [size for size in known if size is not None] or [
             inner.get(name, largest) for i in members for name in consumers[i]
         ]
-        lives = [tensors[i]["lifetime"] for i in members]
-        begin, end = min(int(x["begin"]) for x in lives), max(int(x["end"]) for x in lives)
-        yield _Piece(max(found, default=largest), begin, max(begin, end))
+        spans = [span for i in members for span in tensors[i].spans]
+        begin, end = min(begin for begin, _ in spans), max(end for _, end in spans)
+        yield _Piece(max(found, default=largest), begin, end)
 
 
 def _known(name: str, by_name: Mapping[str, int]) -> int | None:
-    """Return a tensor's bytes, None if its name says nothing."""
-    if name in by_name:
-        return by_name[name]
-    stems = (name.removesuffix(suffix) for suffix in _SUFFIXES if name.endswith(suffix))
-    return next((by_name[stem] for stem in stems if stem in by_name), None)
+    """Return a tensor's bytes, the most that its name can mean; None if it says nothing."""
+    stems = (name.removesuffix(suffix) for suffix in ("", *_SUFFIXES))
+    return max((by_name[stem] for stem in stems if stem in by_name), default=None)
 
 
 class _Groups:

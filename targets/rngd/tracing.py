@@ -1,10 +1,12 @@
 """From hostile Python to the text that the compiler reads: the only place where it runs."""
 
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from targets.rngd.advice import advice
 from targets.rngd.diagnostics import Diagnostic
 from targets.rngd.environment import Environment
 from targets.sandbox.confined import ALONE, Limits, Printed, left_in, run
@@ -17,6 +19,7 @@ MAX_IR: Final = 1 << 20
 """Bytes of a kernel's text: a large one has some ten thousand."""
 _SOURCE_NAME: Final = "kernel.py"
 _ANSWER: Final = "answer.json"
+_VENDORS: Final = re.compile(r"Permission denied: '[^']*/furiosa/kernels\b")
 
 
 class Traced(NamedTuple):
@@ -85,7 +88,9 @@ def _read(answer: bytes) -> Traced | Untraced:
         return _failed("no trace", "the source wrote an answer of its own")
     if kind == "MemoryError":
         return _failed("limit", "tracing ran past its limits of time or memory")
-    return Untraced(Diagnostic("trace", kind, message, line), names)
+    if _VENDORS.search(message):
+        kind, message = "hidden", "the vendor's model kernels are not for candidates to read"
+    return Untraced(Diagnostic("trace", kind, message, line, hint=advice(message)), names)
 
 
 def _failed(what: str, message: str) -> Untraced:

@@ -1,6 +1,10 @@
 """Kernels of RNGD, run by the vendor's functional runtime and judged against the reference."""
 
+from typing import Any, Final
+
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from targets.gemma4.kernels import kernel
 from targets.gemma4.launches import launches
@@ -9,15 +13,22 @@ from targets.rngd.artifact import unpack
 from targets.rngd.build import build
 from targets.rngd.card import signature
 from targets.rngd.check import check, check_one
+from targets.rngd.diagnostics import Diagnostic
 from targets.rngd.environment import Environment, runtime
+from targets.rngd.guard import judge
 from targets.rngd.kernels import TASKS
 from targets.rngd.launching import Launcher
+from targets.rngd.serving import Server
 from targets.rngd.sources import sources
 from targets.rngd.tracing import Traced, trace
-from tests.support.rngd import NEWER, toolchain
+from tests.support.rngd import NEWER, PROJECT, TEXT, toolchain
 
 pytestmark = [pytest.mark.rngd_check, pytest.mark.timeout(900)]
 
+WEIGHTS: Final = np.full((4096, 3840), 0x3F80, np.uint16)
+"""Codes of 1 in bf16."""
+SUM_OF_ONES: Final = 0x4570
+"""The code of 3840."""
 OUTPUT, QKV = "sliding_attention_output", "sliding_project_qkv"
 
 
@@ -126,6 +137,36 @@ def test_what_is_not_written_is_poison(functional: Environment) -> None:
 
     assert result.margin is not None
     assert result.margin > 1e30
+
+
+def _launched_unguarded(server: Server, text: str, x: NDArray[Any], dtype: str) -> NDArray[Any]:
+    """Ask the runtime for a product with rows of ones, as nobody else does; return its codes."""
+    arrays = [["bf16", [4096, 3840]], [dtype, [3840]]]
+    ask = {"ticket": "", "kernel": "project", "text": text, "arrays": arrays, "back": []}
+    with server.within(60.0):
+        server.send(ask, [WEIGHTS, x])
+        server.expect({"ticket": "", "arrays": [["bf16", [4096]]]})
+        return server.array(np.dtype(np.uint16), (4096,))
+
+
+def test_the_runtime_takes_any_bytes_for_any_format_and_nothing_here_does(
+    functional: Environment,
+) -> None:
+    """Weights of half the bytes would cost half, and every launch would go well."""
+    server, x, wide = Server(functional), WEIGHTS[0].copy(), np.ones(3840, np.float32)
+    narrow = TEXT.replace("w: [N, K]/bf16", "w: [N, K]/f8_e4").replace(
+        "x: [K]/bf16", "x: [K]/f8_e4"
+    )
+
+    assert (_launched_unguarded(server, TEXT, x, "bf16") == SUM_OF_ONES).all()
+    assert (_launched_unguarded(server, narrow, x, "bf16") != SUM_OF_ONES).all()
+    assert (_launched_unguarded(server, TEXT, wide, "f32") != SUM_OF_ONES).all()
+
+    refused = judge(PROJECT, narrow)
+    assert isinstance(refused, Diagnostic)
+    assert refused.what == "signature"
+    with pytest.raises(ValueError, match=r"x is float32\(3840,\), not \(dtype\('uint16'\)"):
+        Launcher(functional).launch(PROJECT, TEXT, {"w": WEIGHTS, "x": wide})
 
 
 def test_a_launch_that_takes_too_long_is_ended(functional: Environment) -> None:

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from events.segments import segment_name, segment_path, segments_of
 from events.watermark import MARK_NAME
 
 SECTOR_BYTES = 512
-MAX_STATES = 1 << 13
+MAX_STATES = 5_200
 """Of one crash point; where there are more, that many are drawn."""
 
 
@@ -50,22 +50,31 @@ class Platter:
         """Make the last image the durable one."""
         self.images = self.images[-1:]
 
-    def states(self, rng: np.random.Generator) -> set[bytes]:
-        """Every length that the file had, with every mix of old and new sectors."""
-        return set().union(*(self._mixes(len(image), rng) for image in self.images))
+    def states(self, rng: np.random.Generator, most: int = MAX_STATES) -> set[bytes]:
+        """Every length that the file had, with every mix of old and new sectors, up to ``most``."""
+        return set().union(*(self._mixes(len(image), rng, most) for image in self.images))
 
-    def _mixes(self, size: int, rng: np.random.Generator) -> Iterator[bytes]:
+    def _mixes(self, size: int, rng: np.random.Generator, most: int) -> Iterator[bytes]:
         padded = [image[:size].ljust(size, b"\0") for image in self.images]
-        sectors = [
-            list(dict.fromkeys(image[k : k + SECTOR_BYTES] for image in padded))
+        sectors = (
+            tuple(dict.fromkeys(image[k : k + SECTOR_BYTES] for image in padded))
             for k in range(0, size, SECTOR_BYTES)
-        ]
-        if math.prod(map(len, sectors)) <= MAX_STATES:
-            yield from map(b"".join, itertools.product(*sectors))
+        )
+        parts = list(_settled(sectors))
+        if math.prod(map(len, parts)) <= most:
+            yield from map(b"".join, itertools.product(*parts))
             return
         yield from padded
-        for _ in range(MAX_STATES):
-            yield b"".join(versions[rng.integers(len(versions))] for versions in sectors)
+        drawn = rng.integers([len(versions) for versions in parts], size=(most, len(parts)))
+        for choice in drawn.tolist():
+            yield b"".join(versions[k] for versions, k in zip(parts, choice, strict=True))
+
+
+def _settled(sectors: Iterable[tuple[bytes, ...]]) -> Iterator[tuple[bytes, ...]]:
+    """Join neighbours that have one version each: they need no choice."""
+    for n_versions, some in itertools.groupby(sectors, key=len):
+        same = list(some)
+        yield from [(b"".join(one for (one,) in same),)] if n_versions == 1 else same
 
 
 @dataclass
@@ -87,9 +96,11 @@ class Moment:
     n_tried: int
     """Those and the ones of the append under way."""
 
-    def segments(self, rng: np.random.Generator) -> Iterator[dict[str, bytes]]:
-        """Every state of the folder of segments."""
-        for log in sorted(self.log.states(rng)):
+    def segments(
+        self, rng: np.random.Generator, most: int = MAX_STATES
+    ) -> Iterator[dict[str, bytes]]:
+        """Every state of the folder of segments, up to ``most`` of each length of the last one."""
+        for log in sorted(self.log.states(rng, most)):
             yield {**self.sealed, self.name: log}
             if self.born:
                 yield {**self.sealed, self.name: log, self.born[0]: self.born[1]}

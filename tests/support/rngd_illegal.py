@@ -53,8 +53,12 @@ ILLEGAL: Final = {
     ),
     "hint on an axis that is not there": body(
         "M = tcl.Axis(2)",
-        "y = contract(w, x, [N], compiler_hints=tcl.context(layout={tcl.Chip: N, tcl.Cluster: M}))",
+        "hints = tcl.context(layout={tcl.Chip: tcl.Broadcast, tcl.Cluster: M})",
+        "y = contract(w, x, [N], compiler_hints=hints)",
         "return y",
+    ),
+    "divided among chips": body(
+        "y = contract(w, x, [N], compiler_hints=tcl.context(layout={tcl.Chip: N}))", "return y"
     ),
     "false assertion": body(
         "tcl.static_assert(N.size == K.size)", "y = contract(w, x, [N])", "return y"
@@ -132,6 +136,7 @@ VERDICTS: Final = {
     ),
     "unknown hint": ("evaluate: refused 315819b9", ""),
     "hint on an axis that is not there": ("evaluate: refused d4329876", ""),
+    "divided among chips": ("rules: layout 50a0126d", "rules: layout 50a0126d"),
     "false assertion": ("rules: bindings f5e55c0e", "rules: bindings f5e55c0e"),
     "unused parameter": ("evaluate: refused 62dc1d0d", ""),
     "slice out of range": ("evaluate: refused 6f8d51f1", ""),

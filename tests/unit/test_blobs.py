@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events import blobs as blobs_module
-from events import pack_writer
+from events import pack_writer, packs
 from events.blobs import Blobs
 from events.disk import Disk
 from events.errors import BlobCorruptError, BlobMissingError, LogWriteError
@@ -196,6 +196,24 @@ def test_most_groups_leave_the_length_of_a_long_pack_alone(tmp_path: Path) -> No
         sizes.append(pack(tmp_path).stat().st_size)
 
     assert len(set(sizes[30:])) <= 6
+
+
+def test_a_writer_knows_where_its_blobs_are_without_a_look_at_the_pack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What follows the last blob is spare, and grows: who walks it pays more for every put."""
+    blobs = Blobs(tmp_path)
+    blobs.put(b"the first starts the pack")
+    with monkeypatch.context() as patch:
+        patch.setattr(packs, "walk", _never)
+        names = blobs.put_all((b"one", b"another")) + blobs.put_all((b"one more",))
+        assert [blobs.get(name) for name in names] == [b"one", b"another", b"one more"]
+    reader = Blobs(tmp_path)
+    assert [blobs.place(name) for name in names] == [reader.place(name) for name in names]
+
+
+def _never(*args: object) -> None:
+    raise AssertionError("the pack was walked")
 
 
 def test_a_full_pack_is_followed_by_another(

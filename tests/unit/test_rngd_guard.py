@@ -2,9 +2,10 @@
 
 import pytest
 
+from targets.rngd.chains import Chain, longest_chain
 from targets.rngd.diagnostics import Diagnostic, stable
-from targets.rngd.guard import MAX_UNROLL, judge, longest_chain
-from targets.rngd.ir.reading import MAX_CHARACTERS, Unreadable, read
+from targets.rngd.guard import MAX_UNROLL, judge
+from targets.rngd.ir.reading import MAX_CHARACTERS, MAX_NESTED, Unreadable, read
 from targets.rngd.ir.syntax import Function
 from targets.rngd.task import Parameter, Task
 from tests.support.rngd import PROJECT, TEXT
@@ -58,7 +59,64 @@ def test_a_text_that_is_printed_says_what_was_read(text: str) -> None:
 
 def test_the_longest_chain_counts_what_branches_do() -> None:
     """An addition, a choice, and two operations in one of its ways."""
-    assert longest_chain(read(LOOP)) == 4
+    assert longest_chain(read(LOOP)) == Chain(4, "y")
+
+
+def _row(*statements: str) -> Chain:
+    return longest_chain(
+        read(TEXT.replace("    return y", "\n".join((*statements, "    return y"))))
+    )
+
+
+def _pass(name: str, of: str, *steps: str, to: str = "[N]/bf16") -> str:
+    lines = [f"%{i} = ve.exec({step})" for i, step in enumerate(steps, 1)]
+    return f"{name}: {to} = tk.Elementwise(%0 = read({of}) {' '.join(lines)} write.to({to}))"
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        (),
+        ("b: [N]/bf16 = reshape(a)",),
+        ("b: [N]/bf16 = via_dram(a)",),
+        ("s: [N]/bf16 = scratchpad()", "b: [N]/bf16 = copy(src=a, dst=s)"),
+        ("b: [N]/bf16 = for i in 0..1 (c = a):", "yield c;"),
+    ],
+)
+def test_a_chain_goes_on_through_what_is_no_work(between: tuple[str, ...]) -> None:
+    """What the compiler makes one pass of is one, in whatever pieces it is written."""
+    first = _pass("a", "y", "%0 * f2.0", "%1 + f1.0")
+    last = _pass("d", "b" if between else "a", "exp %0")
+
+    assert _row(first, *between, last) == Chain(3, "d")
+
+
+def test_a_copy_is_read_by_the_name_that_it_went_to() -> None:
+    """Else a chain would begin anew with every copy."""
+    first = _pass("a", "y", "%0 * f2.0")
+    copied = ("s: [N]/bf16 = scratchpad()", "b: [N]/bf16 = copy(src=a, dst=s)")
+
+    assert _row(first, *copied, _pass("d", "s", "exp %0")) == Chain(2, "d")
+
+
+def test_a_reduction_ends_a_chain_and_what_follows_it_begins_one() -> None:
+    """The engine sums once in a pass."""
+    before = _pass("a", "y", "%0 * f2.0", "%1 * f2.0")
+    total = _pass("t", "a", "%0 * f3.0", "+ t[N] %1", "sqrt %2", to="[]/f32")
+
+    assert _row(before, total) == Chain(5, "t")
+    assert _row(before, total, _pass("d", "t", "exp %0", to="[]/f32")) == Chain(5, "t")
+    assert _row(total.replace("read(a)", "read(y)"), _pass("d", "t", *["exp %0"] * 4)) == Chain(
+        5, "d"
+    )
+
+
+def test_a_contraction_begins_a_chain() -> None:
+    """The dot product engine comes before the vector engine."""
+    before = _pass("a", "x", *["exp %0"] * 9, to="[K]/bf16")
+    product = TEXT.replace("read(x)", "read(a)").replace("    y: ", f"    {before}\n    y: ")
+
+    assert longest_chain(read(product)) == Chain(9, "a")
 
 
 STRANGE = {
@@ -85,6 +143,22 @@ STRANGE = {
         "    return y",
         "    d: [N]/bf16 = all_reduce(y, N)\n    return y",
         "construct",
+    ),
+    "an operation divided among chips": (
+        "        write.to([N]/bf16)\n    )",
+        "        write.to([N]/bf16)\n    ) @ context(operator = { Chip: N })",
+        "layout",
+    ),
+    "a layout that names chips otherwise": (
+        "        write.to([N]/bf16)\n    )",
+        "        write.to([N]/bf16)\n    ) @ context(operator = { Chip : [None, N] })",
+        "layout",
+    ),
+    "two tensors of a name": ("    return y", "    y: [N]/bf16 = reshape(y)\n    return y", "name"),
+    "a tensor named as a parameter": (
+        "    return y",
+        "    x: [N]/bf16 = reshape(y)\n    return y",
+        "name",
     ),
     "another kernel's call": (
         "    return y",
@@ -197,6 +271,18 @@ def test_deep_nesting_is_no_deep_recursion() -> None:
     assert _refused(TEXT.replace("    return y", f"    z: [N]/bf16 = f({deep})\n    return y")) == (
         "construct"
     )
+
+
+def test_loops_are_not_nested_deeply() -> None:
+    """Whatever reads them goes as deep as they do."""
+
+    def nested(n: int) -> str:
+        loops = "".join(f"    for i{k} in 0..1:\n" for k in range(n)) + "    yield ;\n" * n
+        return TEXT.replace("    return y", f"{loops}    return y")
+
+    assert isinstance(judge(PROJECT, nested(MAX_NESTED)), Function)
+    assert _refused(nested(MAX_NESTED + 1)) == "construct"
+    assert _refused(nested(500)) == "construct"
 
 
 def test_signatures_hold_neither_names_nor_numbers() -> None:

@@ -29,6 +29,8 @@ from targets.rngd.ir.syntax import (
 
 MAX_CHARACTERS: Final = 262_144
 """Of a text; the largest kernels here have a twentieth. Bounds the time of all that follows."""
+MAX_NESTED: Final = 8
+"""Loops in each other, of a text. Bounds the recursion of all that follows."""
 _SHOWN: Final = 40
 
 
@@ -57,6 +59,8 @@ def read(text: str) -> Function:
         function: Function = _parser().parse(text)  # type: ignore[assignment]
     except UnexpectedInput as e:
         raise _unreadable(text, e) from None
+    if _n_nested(function.body) > MAX_NESTED:
+        raise Unreadable(f"more than {MAX_NESTED} loops in each other", "")
     return function
 
 
@@ -71,9 +75,19 @@ def _unreadable(text: str, error: UnexpectedInput) -> Unreadable:
     return Unreadable(found[:_SHOWN].encode("unicode_escape").decode() or "the end", line)
 
 
+def _n_nested(body: tuple[Statement, ...]) -> int:
+    """Return how deep loops are in each other."""
+    depth, loops = 0, [each for each in body if isinstance(each, Loop)]
+    while loops:
+        depth += 1
+        loops = [each for loop in loops for each in loop.body if isinstance(each, Loop)]
+    return depth
+
+
 class _Expression(NamedTuple):
     text: str
     n_operations: int
+    reduces: bool = False
 
 
 @v_args(inline=True)
@@ -200,7 +214,7 @@ class _Builder(Transformer[Token, Function]):
     postfix = unary
 
     def reduce(self, operator: Token, *parts: Token) -> _Expression:
-        return _Expression(f"{operator} t[{' '.join(parts[:-1])}] {parts[-1]}", 1)
+        return _Expression(f"{operator} t[{' '.join(parts[:-1])}] {parts[-1]}", 1, reduces=True)
 
     def compact(self, left: Token, relation: Token, right: Token, *parts: Any) -> _Expression:
         axes, size, operand = " ".join(parts[:-2]), parts[-2], parts[-1]

@@ -118,6 +118,8 @@ class Vector:
     ref: str
     text: str
     n_operations: int
+    reduces: bool = False
+    """Whether it sums, or the like, over an axis."""
 
     def __str__(self) -> str:
         return f"{self.ref} = ve.exec({self.text})"
@@ -148,7 +150,17 @@ class Fused:
     @property
     def n_vector_operations(self) -> int:
         """On the vector engine, which works through them one after the other."""
-        return sum(each.n_operations for each in self.instructions if isinstance(each, Vector))
+        return sum(each.n_operations for each in self._vectors)
+
+    @property
+    def n_after_reduction(self) -> int | None:
+        """On the vector engine, after the last reduction over an axis; None without one."""
+        last = max((i for i, each in enumerate(self._vectors) if each.reduces), default=None)
+        return None if last is None else sum(v.n_operations for v in self._vectors[last + 1 :])
+
+    @property
+    def _vectors(self) -> tuple[Vector, ...]:
+        return tuple(each for each in self.instructions if isinstance(each, Vector))
 
 
 @dataclass(frozen=True)
@@ -199,13 +211,17 @@ class Loop:
     yields: tuple[str, ...]
 
     def __str__(self) -> str:
+        last = f"yield {_listed(self.yields)}".rstrip() + ";"
+        return "\n".join((self.head, *_indented((*map(str, self.body), last))))
+
+    @property
+    def head(self) -> str:
+        """Its first line."""
         results = f"{_listed(self.results)} = " if self.results else ""
         settings = f" [{_listed(self.settings)}]" if self.settings else ""
         pairs = [f"{item.keyword} = {item.text}" for item in self.carried]
         carried = f" ({_listed(pairs)})" if pairs else ""
-        head = f"{results}for {self.index} in 0..{self.limit}{settings}{carried}:"
-        last = f"yield {_listed(self.yields)}".rstrip() + ";"
-        return "\n".join((head, *_indented((*map(str, self.body), last))))
+        return f"{results}for {self.index} in 0..{self.limit}{settings}{carried}:"
 
 
 Statement = Assertion | Axis | Assign | Write | Loop | Mark
