@@ -24,9 +24,8 @@ def breach(
     broken: Sequence[int], rules: Mapping[int, FactLearned], request: ScreeningRequested
 ) -> str:
     """Why the second stage refuses a candidate that breaks rules; "" if it does not."""
-    if not broken or request.builds_anyway:
-        return ""
-    return f"breaks f{broken[0]}: {rules[broken[0]].signature}"
+    refusing = next((n for n in broken if n not in request.spared_by), None)
+    return "" if refusing is None else f"breaks f{refusing}: {rules[refusing].signature}"
 
 
 def incorrect(fixtures: Sequence[FixtureReport]) -> str:

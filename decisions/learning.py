@@ -6,8 +6,9 @@ from itertools import islice
 from decisions import device
 from decisions.due import Due
 from decisions.fitting import is_fittable
+from events.projections.knowledge import Failures
 from events.projections.state import State
-from events.vocabulary import LearningRequested, Request, Sha, Timing
+from events.vocabulary import CandidateExamined, LearningRequested, Request, Sha, Timing
 
 N_BUILT = 20
 """Latest sources known to build that a rule is held against."""
@@ -67,7 +68,7 @@ def _microbenchmark(state: State) -> Due | None:
 
 
 def _rule(state: State) -> Due | None:
-    """Ask for one rule at a time: the next one may be about more failures by then.
+    """Ask for one rule at a time, first for the one that most failures wait for.
 
     Where its builds would disturb a measurement, the device goes first.
     """
@@ -75,24 +76,39 @@ def _rule(state: State) -> Due | None:
         return None
     if state.knowledge.learned or any(map(_is_of_rule, state.pending.values())):
         return None
-    for seq, (_, failed) in state.knowledge.unread.items():
-        node = state.tree.nodes[failed.candidate]
-        if state.tree.branches[node.kernel].incumbent is None:
-            continue
-        alike = state.knowledge.failures_like(node.kernel, failed.signature)
-        others = (source for source in alike.sources.values() if source != node.source)
-        request = LearningRequested(
-            kernel=node.kernel,
-            topic="rule",
-            diagnostics=failed.diagnostics,
-            source=node.source,
-            signature=failed.signature or "",
-            known_bad=tuple(dict.fromkeys(others)),
-            known_good=_built(state, node.kernel, alike.counterexamples),
-            elsewhere=_elsewhere(state, node.kernel),
-        )
-        return Due(request, (seq,))
-    return None
+    unread = {
+        seq: evidence
+        for seq, (_, evidence) in state.knowledge.unread.items()
+        if state.tree.branches[_kernel(state, evidence)].incumbent is not None
+    }
+    if not unread:
+        return None
+    seq = max(unread, key=lambda seq: len(_alike(state, unread[seq]).sources))
+    return Due(_about(state, unread[seq]), (seq,))
+
+
+def _about(state: State, failed: CandidateExamined) -> LearningRequested:
+    kernel, source = _kernel(state, failed), state.tree.nodes[failed.candidate].source
+    alike = _alike(state, failed)
+    others = (other for other in alike.sources.values() if other != source)
+    return LearningRequested(
+        kernel=kernel,
+        topic="rule",
+        diagnostics=failed.diagnostics,
+        source=source,
+        signature=failed.signature or "",
+        known_bad=tuple(dict.fromkeys(others)),
+        known_good=_built(state, kernel, alike.counterexamples),
+        elsewhere=_elsewhere(state, kernel),
+    )
+
+
+def _alike(state: State, failed: CandidateExamined) -> Failures:
+    return state.knowledge.failures_like(_kernel(state, failed), failed.signature)
+
+
+def _kernel(state: State, failed: CandidateExamined) -> str:
+    return state.tree.nodes[failed.candidate].kernel
 
 
 def _is_of_rule(request: Request) -> bool:

@@ -4,6 +4,7 @@ from decisions import device, static_cost
 from decisions.coins import secret_int
 from decisions.due import Due
 from decisions.examination import STAGES, incorrect
+from events.projections.knowledge import Hits
 from events.projections.state import State
 from events.projections.tree import Node, Status
 from events.vocabulary import (
@@ -16,7 +17,7 @@ from events.vocabulary import (
 )
 
 ONE_IN = 16
-"""Share of candidates that are built even if they break a rule."""
+"""Share of candidates that a new rule spares."""
 
 
 def request(state: State) -> Due | None:
@@ -49,19 +50,24 @@ def _request(state: State, node: Node) -> ScreeningRequested:
         source=node.source,
         twin=twin(state, node),
         fixture_seeds=fixture_seeds(state),
-        builds_anyway=builds_anyway(state, node),
+        spared_by=spared_by(state, node),
     )
 
 
-def builds_anyway(state: State, node: Node) -> bool:
-    """Whether a candidate is built even if it breaks a rule: one in `ONE_IN`, nobody knows which.
+def spared_by(state: State, node: Node) -> tuple[int, ...]:
+    """The rules that do not refuse a candidate even if it breaks them: it is built to see.
 
-    The target's own sources and the best versions, under a new toolchain, always are: a rule that
-    refuses one of them is wrong.
+    A rule spares one candidate in `ONE_IN`, nobody knows which, one in twice as many when a first
+    one that broke it did not build, and so on: what is built in vain grows with the square root of
+    what the rule refuses. No rule refuses the target's own sources, nor the best versions under a
+    new toolchain: if it does, it is wrong.
     """
+    in_force = rules(state, node.candidate)
     if not node.is_search or node.candidate in state.tree.renewing:
-        return True
-    return secret_int(state.begun.secret_seed, "builds anyway", node.candidate) % ONE_IN == 0
+        return tuple(in_force)
+    drawn = secret_int(state.begun.secret_seed, "spared", node.candidate)
+    n_tried = {n: state.knowledge.hits.get(n, Hits()).n_built_anyway for n in in_force}
+    return tuple(n for n, tried in n_tried.items() if drawn * ONE_IN * (1 + tried) < 1 << 63)
 
 
 def twin(state: State, node: Node) -> int | None:

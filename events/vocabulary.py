@@ -487,9 +487,10 @@ class ScreeningRequested(Value):
     twin: CandidateId | None
     """An earlier candidate with the same normalized source."""
     fixture_seeds: tuple[int, ...]
-    builds_anyway: bool = False
-    """Whether it is built even if it breaks a rule: the target's own sources, and a random share
-    of all others, so that false refusals are found."""
+    spared_by: tuple[int, ...] = ()
+    """Rules, by number of the fact, that do not refuse it even if it breaks them: all of them for
+    the target's own sources, and each for a random share of the others, so that false refusals are
+    found."""
 
 
 class StageReport(Value):

@@ -15,7 +15,7 @@ _PLACE: Final = re.compile(r"^\S*?:\d+(?::\d+)?:")
 """File, line and column."""
 _NUMBER: Final = re.compile(r"(?<![\w.])\d{1,9}(?![\w.]*\w)")
 _WIDEST_FIRST: Final[tuple[Comparison, ...]] = (
-    "other_than", "above", "below", "no_divisor_of", "no_multiple_of",
+    "other_than", "no_divisor_of", "above", "below", "no_multiple_of",
 )  # fmt: skip
 
 
@@ -80,8 +80,8 @@ def _edges(comparison: Comparison, limit: int, value: int) -> tuple[int, ...]:
         case "no_multiple_of":
             return (limit, 2 * limit, limit + 1)
         case "no_divisor_of":
-            other = next(n for n in count(value + 1) if limit % n)
-            return (limit, 2 * limit, other)
+            small, large = (next(n for n in count(k) if limit % n) for k in (2, value + 1))
+            return (limit, small, 2 * limit, large)
         case "no_power_of_two":
             below = 1 << max(1, value.bit_length() - 1)
             return (below, 2 * below, 3 * below)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from typing import Final
 
 from events.predicates import (
@@ -24,8 +24,8 @@ from knowledge.comparing import Limit, error_line, find_limit
 
 MAX_TOKENS: Final = 40
 """A longer text is no rule: it is one source's own."""
-N_OTHERS: Final = 3
-"""Other words that a word is replaced by, to see whether it matters."""
+N_OTHERS: Final = 2
+"""Other words, or numbers, that one is replaced by, to see whether it matters."""
 FRESH: Final = "kw_any"
 """A name that no source has."""
 
@@ -106,22 +106,23 @@ class Generalization:
         return inside[0], inside[-1] + 1
 
     def _with_context(self, begin: int, end: int) -> tuple[int, int]:
-        """Add what the diagnostic mentions, and keywords before that make this fail."""
+        """Add what the diagnostic mentions, and the next keywords before that make this fail."""
         first, last = self._line(begin, end)
-        mentioned = set(words(self._message))
-        after = [i for i in range(end, last) if self._tokens[i].text in mentioned]
-        before = [
-            i for i in range(first, begin) if self._tokens[i].text in mentioned or self._matters(i)
+        mentioned = {token.text for token in tokens(self._message) if token.is_word}
+        inside = [
+            i for i in (*range(first, begin), *range(end, last)) if self._text(i) in mentioned
         ]
-        return min((begin, *before)), max((end, *(i + 1 for i in after)))
+        begin, end = min((begin, *inside)), max((end, *(i + 1 for i in inside)))
+        keywords = (i for i in reversed(range(first, begin)) if self._is_keyword(i))
+        return min((begin, *takewhile(self._matters, keywords))), end
 
     def _matters(self, i: int) -> bool:
         """Whether another keyword in its place does not fail alike."""
-        text = self._tokens[i].text
-        if not Token(text, 0).is_word or self._is_name(text):
-            return False
         others = self._usual(i)[:N_OTHERS]
         return any(self._bench.alike(self._replaced({i: other})) is False for other in others)
+
+    def _is_keyword(self, i: int) -> bool:
+        return self._tokens[i].is_word and not self._is_name(self._text(i))
 
     def _grown(self, begin: int, end: int, first: int, last: int) -> tuple[int, int] | None:
         """Take in neighbours on the line until no source known to build holds the same."""
@@ -181,12 +182,12 @@ class Generalization:
 
     def _may_be_any_word(self, i: int) -> bool:
         """Whether all others that are usual there fail alike, or any name of a lone author."""
-        usual, text = self._usual(i), self._tokens[i].text
-        if self._failed.certain and self._is_name(text):
-            return True
+        usual, text = self._usual(i), self._text(i)
         if not self._is_name(text):
             usual = usual[:N_OTHERS]
             return bool(usual) and all(self._fails_alike({i: other}) for other in usual)
+        if self._failed.certain or self._fails_alike({i: FRESH}):
+            return True
         own = dict.fromkeys(t.text for t in reversed(self._tokens) if t.is_word)
         alike = [self._fails_alike({i: w}) for w in usual if w in own][:N_OTHERS]
         if alike:
@@ -195,7 +196,7 @@ class Generalization:
         return any(self._fails_alike({i: name}) for name in islice(names, N_OTHERS))
 
     def _may_be_any_number(self, i: int) -> bool:
-        others = [n for n in ("1", "2", "3") if n != self._tokens[i].text]
+        others = [n for n in ("1", "2", "3") if n != self._text(i)][:N_OTHERS]
         return all(self._fails_alike({i: other}) for other in others)
 
     def _is_name(self, text: str) -> bool:
@@ -210,10 +211,10 @@ class Generalization:
         if not self._bench.fails(self._replaced(changes)):
             return False
         trials = self._limit.trials if self._limit else ()
-        allowed = [str(n) for n, is_refused in trials if not is_refused]
-        return all(
-            self._bench.alike(self._replaced({**changes, self._hole: n})) is False for n in allowed
-        )
+        allowed = next((str(n) for n, is_refused in trials if not is_refused), None)
+        if allowed is None:
+            return True
+        return self._bench.alike(self._replaced({**changes, self._hole: allowed})) is False
 
     # ---- variants ---------------------------------------------------------------------------
 
@@ -225,6 +226,9 @@ class Generalization:
         usual = self._behind.get(self._tokens[i - 1].text if i else "", Counter())
         text = self._tokens[i].text
         return [w for w, _ in usual.most_common() if w != text and Token(w, 0).is_word]
+
+    def _text(self, i: int) -> str:
+        return self._tokens[i].text
 
     def _replaced(self, changes: dict[int, str]) -> str:
         """The source with other texts for some tokens."""

@@ -10,8 +10,8 @@ from knowledge.bench import Bench, Build
 from knowledge.generalizing import Doubt, Found, Generalization
 from knowledge.shrinking import shrink
 
-N_SHRINKING: Final = 30
-N_EXPERIMENTS: Final = 45
+N_SHRINKING: Final = 8
+N_EXPERIMENTS: Final = 24
 """Builds for one failure: to find its reproducer, and to find out what of it matters."""
 MAX_CONDITIONS: Final = 3
 """Of one predicate: failures that nothing else has in common than their signature."""
@@ -101,7 +101,8 @@ class _Learning:
         if len(self._found) == MAX_CONDITIONS:
             return Doubt("the failures have nothing else in common")
         bench = Bench(self._build, self._failing.signature, N_SHRINKING)
-        small = shrink(failure, bench.fails) if bench.fails(failure) else ""
+        whole = bench.failure(failure) if bench.fails(failure) else None
+        small = shrink(failure, whole.snippet, bench.fails) if whole else ""
         self._reproducer = self._reproducer or small
         bench.allow(N_EXPERIMENTS)
         failed = bench.failure(small) if small else None

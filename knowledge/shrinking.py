@@ -1,20 +1,24 @@
 """Delta debugging: from a source that fails to a small one that still fails in the same way."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, takewhile
 from typing import Final
 
-from events.predicates import tokens
+from events.predicates import Token, tokens, words
 
 Part = frozenset[int]
 """Lines that can only be left out together, by their index."""
+N_GUESSES: Final = 3
+"""Lines with the offending text that are taken for the wrong one."""
 _CLOSERS: Final = {")": "(", "]": "[", "}": "{"}
 
 
-def shrink(source: str, fails: Callable[[str], bool]) -> str:
+def shrink(source: str, text: str, fails: Callable[[str], bool]) -> str:
     """Leave out lines, many at once at first, as long as the rest fails in the same way.
 
     Args:
         source: in any language whose brackets pair up.
+        text: of ``source``, that is said to be wrong; what it needs is tried first.
         fails: whether a source fails as ``source`` does; one that has had enough says no.
 
     Returns:
@@ -22,7 +26,10 @@ def shrink(source: str, fails: Callable[[str], bool]) -> str:
         and no line (or pair of lines with a bracket) can be left out on its own.
     """
     lines = source.splitlines(keepends=True)
-    kept = _shortest_begin(parts(lines), lines, fails)
+    whole = parts(lines)
+    guesses = (_needed(whole, lines, at) for at in islice(_places(text, lines), N_GUESSES))
+    guess = next((kept for kept in guesses if fails(_joined(kept, lines))), None)
+    kept = guess or _shortest_begin(whole, lines, fails)
     size = max(1, len(kept) // 4)
     while True:
         smaller = _without_runs(kept, size, lines, fails)
@@ -47,6 +54,34 @@ def parts(lines: Sequence[str]) -> list[Part]:
     for i, g in enumerate(group):
         members.setdefault(g, set()).add(i)
     return [frozenset(part) for part in members.values()]
+
+
+def _places(text: str, lines: Sequence[str]) -> Iterator[int]:
+    """The lines with a text: what stands before the one that is wrong is right."""
+    said = words(text)
+    for i, line in enumerate(map(words, lines)):
+        if said and any(line[k : k + len(said)] == said for k in range(len(line))):
+            yield i
+
+
+def _needed(whole: Sequence[Part], lines: Sequence[str], at: int) -> list[Part]:
+    """Guess what a line needs: the lines where its words stand first, and so on.
+
+    The lines before the first blank one always stay, as do the brackets around what is needed; one
+    that would be empty keeps its first line.
+    """
+    texts = [words(line) for line in lines]
+    first = {word: i for i in reversed(range(len(lines))) for word in texts[i]}
+    wanted = {at, *takewhile(lambda i: lines[i].strip(), range(len(lines)))}
+    needed: set[int] = set()
+    while wanted:
+        new = [part for part in whole if part & wanted]
+        needed.update(*new)
+        around = {min(p) for p in whole for part in new if min(p) < min(part) < max(p)}
+        inside = {min(part) + 1 for part in new if len(part) > 1}
+        named = {first[w] for part in new for i in part for w in texts[i] if Token(w, 0).is_word}
+        wanted = (around | inside | named) - needed
+    return [part for part in whole if part <= needed]
 
 
 def _shortest_begin(

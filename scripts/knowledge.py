@@ -77,7 +77,7 @@ def _lines(belief: Belief) -> list[str]:
     under = f"toolchain {belief.toolchain[:12]}" if belief.toolchain else "no toolchain"
     evidence = ", ".join(f"#{seq}" for seq in belief.evidence)
     notes = [under, f"records {evidence}", f"cited by {len(belief.cited_by)}"]
-    notes += [belief.hits, belief.reason]
+    notes += [belief.refusals, belief.reason]
     return [
         "  ".join(about),
         f"    {one_line(fact.claim)}",
@@ -97,6 +97,6 @@ def _table(belief: Belief) -> dict[str, Any]:
         "toolchain": belief.toolchain,
         "records": belief.evidence,
         "cited_by": belief.cited_by,
-        "hits": belief.hits,
+        "hits": belief.refusals,
         "author": belief.author,
     }

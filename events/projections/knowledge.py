@@ -141,14 +141,21 @@ class Knowledge:
             self._cover(fact)
 
     def _cover(self, rule: FactLearned) -> None:
-        """A rule is in force: what it was tried on is done with; what came meanwhile waits."""
+        """A rule is in force: what it was tried on is done with; what came meanwhile waits.
+
+        One for every kernel is taken to be about all failures with its signature: what still gets
+        past it is to be learned from.
+        """
         if rule.predicate is None or rule.probe is None:
             return
-        sort = _sort(rule.probe.kernel, rule.signature)
-        failures = self.failures.get(sort, Failures())
+        own = _sort(rule.probe.kernel, rule.signature)
         for trial in rule.trials:
-            failures.sources.pop(trial.source, None)
-        self._read(sort)
+            self.failures.get(own, Failures()).sources.pop(trial.source, None)
+        self._read(own)
+        alike = [s for s in self.failures if s != own and s.partition(":")[2] == rule.signature]
+        for sort in alike if not rule.kernel else ():
+            self.failures[sort].sources.clear()
+            self._read(sort)
 
     def _read(self, sort: str) -> None:
         """Nothing more is to be learned from the failures that there are of one sort."""
@@ -162,7 +169,12 @@ class Knowledge:
                 self.uses[number] = self.uses.get(number, 0) + 1
 
     def note_failure(self, event: CandidateExamined, node: Node, seq: int) -> None:
-        """The build of a candidate failed: a rule is due after the 1st, 2nd, 4th, 8th... time."""
+        """The build of a candidate failed: a rule is due after the 1st, 2nd, 4th, 8th... time.
+
+        Nothing is to be learned from one that a rule in force would have refused.
+        """
+        if event.breaks:
+            return
         failures = self.failures.setdefault(_sort(node.kernel, event.signature), Failures())
         failures.n += 1
         failures.sources.pop(node.normalized, None)

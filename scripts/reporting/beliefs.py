@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import get_args
 
+from events.predicates import spelled
 from events.projections.knowledge import Fact, Hits
 from events.vocabulary import (
     CandidateProposed,
@@ -13,7 +14,9 @@ from events.vocabulary import (
     FactProposed,
     FactState,
     LearningRequested,
+    Sha,
     Topic,
+    TurnAssigned,
 )
 from scripts.reporting.history import Run
 
@@ -36,13 +39,39 @@ class Belief:
     """Records that it rests on, in order: what showed it, what states it, checks and verdicts."""
     cited_by: tuple[int, ...]
     """Candidates."""
-    hits: str
-    """Rules: what it has refused, and how often wrongly; "" if nothing broke it."""
+    hits: Hits | None
+    """Rules: what it has refused, and how often wrongly; None if nothing broke it."""
+
+    @property
+    def rule(self) -> str:
+        """What no source may hold, as people read it; "" for what refuses none."""
+        fact = self.fact
+        return spelled(fact.predicate) if isinstance(fact, FactLearned) and fact.predicate else ""
+
+    @property
+    def refusals(self) -> str:
+        """The hits in words; "" if there are none."""
+        if self.hits is None:
+            return ""
+        n_tried, n_false = self.hits.n_built_anyway, self.hits.n_false
+        tried = f"{n_tried} built all the same, {n_false} of them without an error"
+        return f"refused {self.hits.n_refused}, {tried}"
 
     @property
     def author(self) -> str:
         """Who claims it; "" for what the keeper has seen."""
         return self.fact.author if isinstance(self.fact, FactProposed) else ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """What became of the claims that an agent read in a document."""
+
+    title: str
+    n_claims: int
+    n_checked: int
+    """Of them confirmed or refuted under the toolchain of the end."""
+    n_refuted: int
 
 
 @dataclass
@@ -80,7 +109,7 @@ def beliefs(run: Run) -> tuple[Belief, ...]:
             toolchain=courses[number].toolchain,
             evidence=tuple(courses[number].evidence),
             cited_by=tuple(cited.get(f"f{number}", ())),
-            hits=_hits(knowledge.hits.get(number)),
+            hits=knowledge.hits.get(number),
         )
         for number, fact in knowledge.facts.items()
     )
@@ -94,11 +123,23 @@ def by_topic(run: Run) -> dict[Topic, list[Belief]]:
     return {topic: own for topic, own in found.items() if own}
 
 
-def _hits(hits: Hits | None) -> str:
-    if hits is None:
-        return ""
-    tried = f"{hits.n_built_anyway} built all the same, {hits.n_false} of them without an error"
-    return f"refused {hits.n_refused}, {tried}"
+def documents(run: Run) -> tuple[Document, ...]:
+    """Return the documents of a run, in order, also those without a claim."""
+    knowledge, told = run.state.knowledge, []
+    passages = {n: _passage(run, seq) for n, seq in knowledge.records.items()}
+    for document in run.state.begun.documents:
+        states = [knowledge.states[n] for n, p in passages.items() if p in document.passages]
+        n_refuted = states.count("refuted")
+        n_checked = states.count("confirmed") + n_refuted
+        told.append(Document(document.title, len(states), n_checked, n_refuted))
+    return tuple(told)
+
+
+def _passage(run: Run, seq: int) -> Sha | None:
+    """What the author of a claim had read; None for every other fact."""
+    reply = run.records[run.records[seq].because[0]] if run.records[seq].because else None
+    turn = run.records[reply.because[0]].event if reply and reply.because else None
+    return turn.passage if isinstance(turn, TurnAssigned) else None
 
 
 def _begin(run: Run, number: int) -> _Course:

@@ -88,6 +88,7 @@ def _told(run: Run, blobs: Blobs, truth: Truth | None) -> dict[str, Any]:
         "fate_names": accounts.FATES,
         "beliefs": beliefs.by_topic(run),
         "fact_states": beliefs.STATES,
+        "documents": beliefs.documents(run),
         "changes": renewal.changes(run),
         "controls": accounts.controls(run),
         "agreements": {

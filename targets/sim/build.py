@@ -39,6 +39,6 @@ def _failed(diagnostic: Diagnostic, source: str) -> BuildFailed:
 
 def _stable(message: str, source: str) -> str:
     """Take numbers and the author's names out of a message."""
-    message = re.sub(r"\b\d[\d,.]*", "N", re.sub("`[^`]*`", "_", message))
-    names = set(_DECLARED.findall(source))
-    return re.sub(r"\w+", lambda word: "_" if word[0] in names else word[0], message)
+    message, names = re.sub("`[^`]*`", "_", message), set(_DECLARED.findall(source))
+    nameless = re.sub(r"\w+", lambda word: "_" if word[0] in names else word[0], message)
+    return re.sub(r"\b\d[\d,.]*", "N", nameless)

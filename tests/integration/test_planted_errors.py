@@ -20,6 +20,9 @@ from events.errors import LogError
 from events.log import EventLog, read
 from events.projections.state import State
 from events.vocabulary import FactProposed, RoleReplied, Summary, TurnAssigned, TurnDropped, Usage
+from scripts.reporting.beliefs import documents
+from scripts.reporting.history import load
+from scripts.reporting.page import render
 from sim.clock import VirtualClock
 from targets.protocol import Document
 from targets.sim.card import manual
@@ -29,8 +32,8 @@ from tests.support.author import known
 KERNEL = "sliding_attention_output"
 ERRORS = {
     "| VRF | 8,192 |": "| VRF | 16,384 |",
-    "divides the slice's part of the last axis and is a multiple of 32 bytes": (
-        "divides the slice's part of the last axis and is a multiple of 16 bytes"
+    "| fetch, commit | 32 bytes on main, 8 on sub |": (
+        "| fetch, commit | 32 bytes on main, 32 on sub |"
     ),
     "or f8e4m3 to bf16; main only.": "or f8e4m3 to bf16; main or sub.",
     "| `exp`, `erf` or `rsqrt` | |": "| `exp`, `erf`, `rsqrt` or `sqrt` | |",
@@ -74,16 +77,20 @@ def refused(signature: str, *lines: str) -> str:
     return f'<probe predicts="refused" signature="{signature}">{program(*lines)}</probe>'
 
 
+def costs(high: int, *lines: str) -> str:
+    """At most so many static cycles."""
+    return f'<probe predicts="costs" high="{high}">{program(*lines)}</probe>'
+
+
 LOADED = "load x0 from x to head"
-WHOLE = "load w from wo to rows"
 WRONG = {
     "VRF holds 16,384 bytes in a slice.": (
         "| VRF | 16,384 |",
         builds(LOADED, "a = sub x0 | commit vrf"),
     ),
-    "A block may be 16 bytes long.": (
-        "is a multiple of 16 bytes",
-        builds(f"{WHOLE} block 16"),
+    "Two passes on sub take no longer than on main.": (
+        "32 bytes on main, 32 on sub",
+        costs(2700, LOADED, "a = sub x0 | commit dm bf16", "b = sub a | commit dm bf16"),
     ),
     "sub decodes by table too.": (
         "or f8e4m3 to bf16; main or sub.",
@@ -116,6 +123,10 @@ TRUE = {
         "covers whole\ntensors and never changes a value",
         '<probe predicts="computes"><edit><search>0..15</search><replace>0..5</replace></edit>'
         "</probe>",
+    ),
+    "Two passes on main take some 800 cycles after the load.": (
+        "a fixed cost (about 140)",
+        costs(2700, LOADED, "a = main x0 | commit dm bf16", "b = main a | commit dm bf16"),
     ),
     "A tensor on chip is written once.": (
         "A tensor on chip is written by one statement",
@@ -153,8 +164,11 @@ class Reader:
         passage = prompt.partition("\n# Passage of")[2].partition("\n# Your last reply")[0]
         if NOTES.text in passage:
             raise ProviderError("no reply after 300 s", n_calls=1)
-        if "## 3." in passage and "# Your last reply" not in prompt:
-            return self._said("The passage says <claim>many things.")
+        if "# Your last reply" not in prompt:
+            if "## 3." in passage:
+                return self._said("The passage says <claim>many things.")
+            if "## 4." in passage:
+                return self._said("\n".join(NOT_SAID))
         return self._said("\n".join([*self._claims(passage), *NOT_SAID]))
 
     def _claims(self, passage: str) -> Iterator[str]:
@@ -294,3 +308,16 @@ def test_prompts_tell_what_holds_before_what_does_not(state: State, folder: Path
 def test_audit_reads_the_replies_again(folder: Path) -> None:
     """Claims, quotes and probes follow from the recorded reply and passage alone."""
     assert list(audit(read(folder), Blobs(folder).get, LogError)) == []
+
+
+def test_the_report_tells_which_share_of_a_document_was_refuted(folder: Path) -> None:
+    """Whoever wrote the document wants to know; notes in which nothing was read are there too."""
+    manual_read, notes_read = documents(load(folder))
+
+    n_checked = len(WRONG) + len(TRUE)
+    assert manual_read.n_claims == n_checked + len(UNTESTED)
+    assert (manual_read.n_checked, manual_read.n_refuted) == (n_checked, len(WRONG))
+    assert (notes_read.title, notes_read.n_claims) == (NOTES.title, 0)
+    said = render(load(folder), Blobs(folder)).partition('aria-label="Claims by document"')[2]
+    row = f"<td>{n_checked + len(UNTESTED)}</td><td>{n_checked}</td>"
+    assert row in said.partition("</table>")[0]

@@ -17,18 +17,21 @@ LINES = st.lists(st.sampled_from(("a", "b", "c {", "}", "d (", ")", "e")), max_s
 TEXT = st.text(alphabet="ab1 2.,(){}_|", max_size=60)
 
 
-@given(LINES, st.sets(st.integers(0, 15), min_size=1, max_size=4))
+@given(LINES, st.sets(st.integers(0, 15), min_size=1, max_size=4), st.sampled_from(("", "a", "1")))
 def test_a_shrunk_source_still_fails_and_nothing_more_can_go(
-    lines: list[str], needed: set[int]
+    lines: list[str], needed: set[int], text: str
 ) -> None:
-    """No line, or pair of lines with a bracket, is left that the failure does not need."""
+    """No line, or pair of lines with a bracket, is left that the failure does not need.
+
+    So it is whatever text is said to be wrong.
+    """
     named = [f"{line} {i}\n" for i, line in enumerate(lines)]
     need = {named[i] for i in needed if i < len(named)}
 
     def fails(source: str) -> bool:
         return need <= set(source.splitlines(keepends=True))
 
-    small = shrink("".join(named), fails)
+    small = shrink("".join(named), text, fails)
     kept = small.splitlines(keepends=True)
 
     assert fails(small)
@@ -37,8 +40,10 @@ def test_a_shrunk_source_still_fails_and_nothing_more_can_go(
         assert not fails("".join(line for i, line in enumerate(kept) if i not in part))
 
 
-@given(LINES, st.integers(0, 30))
-def test_shrinking_stops_when_nothing_more_may_be_tried(lines: list[str], n_tries: int) -> None:
+@given(LINES, st.integers(0, 30), st.sampled_from(("", "a", "a 0")))
+def test_shrinking_stops_when_nothing_more_may_be_tried(
+    lines: list[str], n_tries: int, text: str
+) -> None:
     """What it has by then still fails, if anything did."""
     source = "".join(f"{line} {i}\n" for i, line in enumerate(lines))
     left = n_tries
@@ -48,7 +53,7 @@ def test_shrinking_stops_when_nothing_more_may_be_tried(lines: list[str], n_trie
         left -= 1
         return left >= 0 and ("a 0\n" in smaller) == ("a 0\n" in source)
 
-    small = shrink(source, fails)
+    small = shrink(source, text, fails)
     assert ("a 0\n" in small) == ("a 0\n" in source)
     assert len(small) <= len(source)
 
@@ -113,6 +118,20 @@ SETTINGS = st.lists(
 
 def source_of(pairs: list[tuple[str, int]]) -> str:
     return "".join(f"set {key} {n}\n" for key, n in pairs)
+
+
+def test_what_a_wrong_line_needs_is_tried_first() -> None:
+    """One try finds it: where its words stand first, in their brackets, of no later place."""
+    head = ["kernel k\n", "\n"]
+    body = ["unit H\n", "axis Q\n", "loop (\n", "  x = Q\n", "  y = x bad 9\n", ")\n", "x bad 9\n"]
+    tried: list[str] = []
+
+    def fails(source: str) -> bool:
+        tried.append(source)
+        return "y = x bad 9" in source and "x = Q" in source and "axis Q" in source
+
+    shrink("".join(head + body), "bad 9", fails)
+    assert tried[0] == "kernel k\naxis Q\nloop (\n  x = Q\n  y = x bad 9\n)\n"
 
 
 @settings(max_examples=60)

@@ -15,12 +15,14 @@ from actors.opening import first_event
 from events.blobs import Blobs
 from events.campaign import Campaign
 from events.log import EventLog
+from events.projections.knowledge import Hits
 from events.projections.state import replay
 from events.segments import segment_path
 from events.vocabulary import CandidateAccepted, CandidateExamined
 from scripts.report import main
 from scripts.reporting import charts, wording
 from scripts.reporting.accounts import device_use, fates, mishaps
+from scripts.reporting.beliefs import beliefs
 from scripts.reporting.branches import accepts, rows
 from scripts.reporting.diffs import diff
 from scripts.reporting.history import Run, jobs, load
@@ -326,6 +328,20 @@ def test_the_evidence_of_screening_is_shown(run: Run, folder: Path) -> None:
     assert n_builds > len(run.kernels)
     assert text.count("<strong>build</strong>") == n_builds
     assert all(f.fixture in text for e in examined for f in e.fixtures)
+
+
+def test_what_each_rule_refused_is_shown(run: Run, folder: Path) -> None:
+    """With what was built all the same, and how much of that was refused wrongly."""
+    rules = [belief for belief in beliefs(run) if belief.rule]
+    told = render(run, Blobs(folder)).partition('aria-label="Refusals by rule"')[2]
+    table = Page(told.partition("<tbody>")[2].partition("</tbody>")[0]).text
+
+    assert rules
+    for belief in rules:
+        hits = belief.hits or Hits()
+        row = next(line for line in table.splitlines() if line.startswith(f"f{belief.number} "))
+        counts = f"{hits.n_refused}{hits.n_built_anyway}{hits.n_false}"
+        assert row == f"f{belief.number} {belief.rule}{belief.fact.kernel}{belief.state}{counts}"
 
 
 def test_failed_jobs_are_mishaps_and_an_empty_catalogue_is_none(run: Run) -> None:

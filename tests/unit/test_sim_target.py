@@ -1,6 +1,7 @@
 """The target `sim`: what the protocol promises, and what its virtual world adds."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -137,6 +138,14 @@ def test_a_refusal_says_class_line_and_snippet() -> None:
     assert failed.certain
     renamed = source.replace("H", "Rows").replace("slices Rows:256", "slices Rows:96", 1)
     assert refused(renamed).signature == failed.signature
+
+
+def test_a_name_that_is_the_sign_for_numbers_changes_no_class() -> None:
+    """A kernel with an axis N fails as the others do, so that a rule for all is learned once."""
+    source = kernel_source(ATTENTION, "baseline").replace("slices idle:256", "slices idle:48", 1)
+    renamed = re.sub(r"\bQ\b", "N", source)
+    assert refused(renamed).signature == refused(source).signature
+    assert "idle:N" in refused(source).signature
 
 
 @pytest.mark.parametrize("garbage", ["", "\0", "kernel", "}" * 70_000, "x=y|" * 20_000, "é" * 9])
