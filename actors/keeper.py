@@ -120,6 +120,7 @@ class KeeperActor:
             failures=[text(sha) for sha in (request.source, *request.known_bad)],
             known_good=[text(sha) for sha in request.known_good],
             elsewhere=[text(sha) for sha in request.elsewhere],
+            likely=request.likely,
         )
         refusal = partial(self._refusal, request.kernel)
         derived = learn(failing, refusal, self._target.normalize)

@@ -8,7 +8,7 @@ from decisions.due import Due
 from decisions.fitting import is_fittable
 from events.projections.knowledge import Failures
 from events.projections.state import State
-from events.vocabulary import CandidateExamined, LearningRequested, Request, Sha, Timing
+from events.vocabulary import CandidateExamined, LearningRequested, Predicate, Request, Sha, Timing
 
 N_BUILT = 20
 """Latest sources known to build that a rule is held against."""
@@ -70,6 +70,8 @@ def _microbenchmark(state: State) -> Due | None:
 def _rule(state: State) -> Due | None:
     """Ask for one rule at a time, first for the one that most failures wait for.
 
+    What another kernel has taught goes before that: it takes no builds.
+
     Where its builds would disturb a measurement, the device goes first.
     """
     if not state.begun.campaign.knowledge.rules or state.closed or device.must_be_quiet(state):
@@ -83,7 +85,12 @@ def _rule(state: State) -> Due | None:
     }
     if not unread:
         return None
-    seq = max(unread, key=lambda seq: len(_alike(state, unread[seq]).sources))
+
+    def gain(seq: int) -> tuple[bool, int]:
+        failed = unread[seq]
+        return bool(_likely(state, failed)), len(_alike(state, failed).sources)
+
+    seq = max(unread, key=gain)
     return Due(_about(state, unread[seq]), (seq,))
 
 
@@ -100,7 +107,12 @@ def _about(state: State, failed: CandidateExamined) -> LearningRequested:
         known_bad=tuple(dict.fromkeys(others)),
         known_good=_built(state, kernel, alike.counterexamples),
         elsewhere=_elsewhere(state, kernel),
+        likely=_likely(state, failed),
     )
+
+
+def _likely(state: State, failed: CandidateExamined) -> tuple[Predicate, ...]:
+    return state.knowledge.likely(_kernel(state, failed), failed.signature)
 
 
 def _alike(state: State, failed: CandidateExamined) -> Failures:

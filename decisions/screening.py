@@ -67,7 +67,8 @@ def spared_by(state: State, node: Node) -> tuple[int, ...]:
         return tuple(in_force)
     drawn = secret_int(state.begun.secret_seed, "spared", node.candidate)
     n_tried = {n: state.knowledge.hits.get(n, Hits()).n_built_anyway for n in in_force}
-    return tuple(n for n, tried in n_tried.items() if drawn * ONE_IN * (1 + tried) < 1 << 63)
+    share = drawn / 2**63  # one draw for all rules: what a proven one spares, a new one does too
+    return tuple(n for n, tried in n_tried.items() if share * ONE_IN * (1 + tried) < 1)
 
 
 def twin(state: State, node: Node) -> int | None:

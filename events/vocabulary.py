@@ -802,6 +802,8 @@ class LearningRequested(Value):
     """Rules: sources known to build, which no rule may refuse."""
     elsewhere: tuple[Sha, ...] = ()
     """Rules: the baselines of the other kernels, for which a rule may hold as well."""
+    likely: tuple["Predicate", ...] = ()
+    """Rules: what sources of the other kernels with this signature are refused on."""
     microbenchmark: str = ""
     timings: tuple[Timing, ...] = ()
     """Microbenchmarks: its name, and what its programs took."""

@@ -50,12 +50,14 @@ class Failing:
         failures: sources that failed with it; the reproducer is of the first.
         known_good: sources that build, the baseline among them.
         elsewhere: baselines of other kernels.
+        likely: predicates that were learned from the signature for other kernels.
     """
 
     signature: str
     failures: Sequence[str]
     known_good: Sequence[str]
     elsewhere: Sequence[str] = ()
+    likely: Sequence[Predicate] = ()
 
 
 def learn(failing: Failing, build: Build, normalize: Callable[[str], str]) -> Derivation:
@@ -100,6 +102,9 @@ class _Learning:
     def _condition(self, failure: str) -> Found | Doubt:
         if len(self._found) == MAX_CONDITIONS:
             return Doubt("the failures have nothing else in common")
+        if known := self._known(failure):
+            self._reproducer = self._reproducer or failure
+            return known
         bench = Bench(self._build, self._failing.signature, N_SHRINKING)
         whole = bench.failure(failure) if bench.fails(failure) else None
         small = shrink(failure, whole.snippet, bench.fails) if whole else ""
@@ -113,6 +118,15 @@ class _Learning:
         )
         self._n_builds += bench.n_built
         return found
+
+    def _known(self, failure: str) -> Found | None:
+        """What another kernel has taught, if it tells the failure from what builds."""
+        bad = self._words(failure)
+        for condition in (c for predicate in self._failing.likely for c in predicate.conditions):
+            alone = Predicate(conditions=(condition,))
+            if breaks(alone, bad) and not any(breaks(alone, good) for good in self._good):
+                return Found(condition, (), has_names=True)
+        return None
 
     def _is_general(self, predicate: Predicate) -> bool:
         """Whether all its words are keywords: every other kernel has them, and breaks nothing."""

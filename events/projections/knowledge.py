@@ -18,6 +18,7 @@ from events.vocabulary import (
     FactProposed,
     FactState,
     LearningRequested,
+    Predicate,
     Sha,
 )
 
@@ -225,6 +226,18 @@ class Knowledge:
             and fact.predicate is not None
             and self.states[number] == "confirmed"
         }
+
+    def likely(self, kernel: str, signature: str | None) -> tuple[Predicate, ...]:
+        """What the rules of other kernels refuse sources on that failed with a signature."""
+        return tuple(
+            fact.predicate
+            for number, fact in self.facts.items()
+            if isinstance(fact, FactLearned)
+            and fact.predicate is not None
+            and (fact.topic, fact.signature) == ("rule", signature)
+            and fact.kernel not in (kernel, "")
+            and self.states[number] == "confirmed"
+        )
 
     def outdate(self) -> None:
         """Take in that the toolchain has changed: what held under the last one may not hold now."""

@@ -110,6 +110,21 @@ def test_a_predicate_refuses_every_failure_of_its_signature() -> None:
     assert {t.is_refused for t in found.trials if t.source in (few, many)} == {True}
 
 
+def test_what_another_kernel_has_taught_takes_no_builds() -> None:
+    """It is held against this kernel's sources all the same, and against nothing else."""
+    bad = changed("buffers 1", "buffers 9")
+    taught = derived(bad).predicate
+    assert taught is not None
+
+    def again(known_good: str) -> Derivation:
+        failed = Failing("any", [bad], [known_good], likely=[taught])
+        return learn(failed, lambda _: pytest.fail("a build"), TARGET.normalize)
+
+    assert (again(BASELINE).predicate, again(BASELINE).n_builds) == (taught, 0)
+    with pytest.raises(pytest.fail.Exception, match="a build"):
+        again(bad)
+
+
 def test_a_counterexample_forbids_a_predicate() -> None:
     """What was refuted is not learned again: the source that refuted it is known to build."""
     source = changed("mul self", "exp | mul self")

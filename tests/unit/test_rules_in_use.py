@@ -261,6 +261,39 @@ def test_what_most_failures_wait_for_is_learned_first(tmp_path: Path) -> None:
     assert due.event.signature == "often"
 
 
+def test_what_another_kernel_has_taught_is_tried_first(tmp_path: Path) -> None:
+    """It takes no builds; so far as the rule is in force, and about the same signature."""
+    state, _ = _with_rules(tmp_path, 0)
+    nodes = [n for n in state.tree.nodes.values() if n.is_search and n.kernel == "beta"]
+    state.closed = None
+    state.pending.clear()
+    for seq, (node, signature) in enumerate(
+        zip(nodes[:3], ("taught", "often", "often"), strict=True)
+    ):
+        normalized = replace(node, normalized=f"{seq}" * 64)
+        state.knowledge.note_failure(_failed(node, signature), normalized, 900 + seq)
+    predicate = Predicate(conditions=(Condition(tokens=("nine",)),))
+    for signature in ("taught", "another"):
+        fact = FactLearned(
+            kernel="alpha", topic="rule", claim="no 9", signature=signature, predicate=predicate,
+            toolchain=state.toolchain_digest,
+        )  # fmt: skip
+        record = Record(state.seq + 1, 0, "keeper", fact, (state.seq,))
+        state.apply(record)
+        number = len(state.knowledge.facts)
+        state.knowledge.judge(FactJudged(fact=number, state="confirmed", reason=""))
+
+    first = learning_due(state)
+    assert first is not None
+    assert isinstance(first.event, LearningRequested)
+    assert (first.event.signature, first.event.likely) == ("taught", (predicate,))
+    state.knowledge.states[len(state.knowledge.facts) - 1] = "refuted"
+    second = learning_due(state)
+    assert second is not None
+    assert isinstance(second.event, LearningRequested)
+    assert (second.event.signature, second.event.likely) == ("often", ())
+
+
 def test_a_run_without_rules_learns_none(tmp_path: Path) -> None:
     """Who wants every source built can have it."""
     off = campaign().model_copy(update={"knowledge": KnowledgeSettings(rules=False)})
