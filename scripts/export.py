@@ -13,6 +13,7 @@ from targets.protocol import BuildFailed, Built, WholeCompiler
 from targets.registry import load_target
 
 MAX_SUMS_BYTES = 1 << 20
+"""Of an export's list of its files, which is some kB long."""
 
 
 @without_traceback
