@@ -68,6 +68,7 @@ def replace(folder: Path, made: Mapping[str, bytes]) -> None:
 
     Raises:
         UsageError: it holds something else; nothing was changed.
+        FileError: what lies in the place of an export's list is none; nothing was changed.
     """
     old = previous(folder)
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -85,7 +86,11 @@ def replace(folder: Path, made: Mapping[str, bytes]) -> None:
 
 
 def previous(folder: Path) -> frozenset[str]:
-    """Names of the files that an earlier export wrote into ``folder``."""
+    """Names of the files that an earlier export wrote into ``folder``.
+
+    Raises:
+        FileError: its list is no file, or far too long.
+    """
     sums = folder / SUMS
     text = read_file(sums, MAX_SUMS_BYTES).decode("utf-8", "replace") if sums.exists() else ""
     if not text.startswith(SUMS_TITLE):
