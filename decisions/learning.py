@@ -70,7 +70,7 @@ def _microbenchmark(state: State) -> Due | None:
 def _rule(state: State) -> Due | None:
     """Ask for one rule at a time, first for the one that most failures wait for.
 
-    What another kernel has taught goes before that: it takes no builds.
+    What another kernel has taught goes before that: where it fits, it takes no builds.
 
     Where its builds would disturb a measurement, the device goes first.
     """

@@ -17,7 +17,7 @@ from events.vocabulary import (
 )
 
 ONE_IN = 16
-"""Share of candidates that a new rule spares."""
+"""A new rule spares one candidate in so many."""
 
 
 def request(state: State) -> Due | None:

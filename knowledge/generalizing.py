@@ -140,9 +140,9 @@ class Generalization:
     def _find_limit(self, places: Sequence[int]) -> None:
         """Look for the number that is out of its limit; what is wrong is mostly said first."""
         said = words(self._message)
-        numbers = [i for i in places if (t := self._tokens[i].text).isdecimal() and t in said]
-        for i in sorted(numbers, key=lambda i: said.index(self._tokens[i].text)):
-            value = int(self._tokens[i].text)
+        numbers = [i for i in places if (t := self._text(i)).isdecimal() and t in said]
+        for i in sorted(numbers, key=lambda i: said.index(self._text(i))):
+            value = int(self._text(i))
             self._limit = find_limit(value, self._message, partial(self._is_refused, i))
             if self._limit:
                 self._hole = i
@@ -153,7 +153,7 @@ class Generalization:
 
     def _literal(self, begin: int, end: int) -> Condition:
         """The condition on the very tokens, but for the number that has a limit."""
-        texts = [LIMITED if i == self._hole else self._tokens[i].text for i in range(begin, end)]
+        texts = [LIMITED if i == self._hole else self._text(i) for i in range(begin, end)]
         if self._limit is None or LIMITED not in texts:
             return Condition(tokens=tuple(texts))
         comparison, limit, _ = self._limit
@@ -168,7 +168,7 @@ class Generalization:
             wider = self._wider(condition, i, i - begin)
             if wider is not None and not self._says_nothing(wider):
                 condition = wider
-            elif self._limit is None and self._is_name(name := self._tokens[i].text):
+            elif self._limit is None and self._is_name(name := self._text(i)):
                 return Doubt(f"it depends on what `{name}` is")
         return condition
 
@@ -223,8 +223,8 @@ class Generalization:
 
     def _usual(self, i: int) -> list[str]:
         """Other words that stand behind the same token in sources that build, usual ones first."""
-        usual = self._behind.get(self._tokens[i - 1].text if i else "", Counter())
-        text = self._tokens[i].text
+        usual = self._behind.get(self._text(i - 1) if i else "", Counter())
+        text = self._text(i)
         return [w for w, _ in usual.most_common() if w != text and Token(w, 0).is_word]
 
     def _text(self, i: int) -> str:

@@ -10,7 +10,7 @@ from jinja2 import DictLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from prompts.told import Texts, Told
-from prompts.trimming import Shown, fitted
+from prompts.trimming import Shown, trimmed
 
 TEMPLATES = (
     "analyst_analyse",
@@ -55,7 +55,7 @@ def render(
         told: the state.
         texts: best source, plan, draft, and the previous reply of a repair.
         toolchain: the target's fingerprint.
-        limit: tokens that it may take; see `fitted`.
+        limit: tokens that it may take; see `trimmed`.
 
     Raises:
         ValueError: there is no template for this role and task.
@@ -68,7 +68,7 @@ def render(
     def write(shown: Shown) -> str:
         return template.render(told=told, shown=shown, texts=texts, toolchain=toolchain)
 
-    text, shown = fitted(told, write, limit)
+    text, shown = trimmed(told, write, limit)
     return Prompt(text, "\n".join(_TEXTS[part] for part in (name, *_PARTS)), shown.dropped)
 
 

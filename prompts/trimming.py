@@ -41,7 +41,7 @@ def n_tokens(text: str) -> int:
     return math.ceil(len(text.encode()) / BYTES_PER_TOKEN)
 
 
-def fitted(told: Told, write: Callable[[Shown], str], limit: int) -> tuple[str, Shown]:
+def trimmed(told: Told, write: Callable[[Shown], str], limit: int) -> tuple[str, Shown]:
     """Write a prompt with as much as there is room for.
 
     Args:

@@ -13,6 +13,7 @@ from targets.protocol import BuildFailed, Built, WholeCompiler
 from targets.registry import load_target
 
 MAX_SUMS_BYTES = 1 << 20
+"""Of an export's list of its files, which is some kB long."""
 
 
 @without_traceback
@@ -67,6 +68,7 @@ def replace(folder: Path, made: Mapping[str, bytes]) -> None:
 
     Raises:
         UsageError: it holds something else; nothing was changed.
+        FileError: what lies in the place of an export's list is none; nothing was changed.
     """
     old = previous(folder)
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -84,7 +86,11 @@ def replace(folder: Path, made: Mapping[str, bytes]) -> None:
 
 
 def previous(folder: Path) -> frozenset[str]:
-    """Names of the files that an earlier export wrote into ``folder``."""
+    """Names of the files that an earlier export wrote into ``folder``.
+
+    Raises:
+        FileError: its list is no file, or far too long.
+    """
     sums = folder / SUMS
     text = read_file(sums, MAX_SUMS_BYTES).decode("utf-8", "replace") if sums.exists() else ""
     if not text.startswith(SUMS_TITLE):

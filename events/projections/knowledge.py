@@ -1,7 +1,7 @@
 """What is believed: facts with their provenance, and the evidence still to be learned from."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ class Hits:
     """How a rule has done since it is in force."""
 
     n_refused: int = 0
-    """Candidates that it refused before they were built."""
+    """Candidates that break it and were not built."""
     n_built_anyway: int = 0
     """Candidates that break it and were built to see whether it is right."""
     n_false: int = 0
@@ -153,10 +153,12 @@ class Knowledge:
         for trial in rule.trials:
             self.failures.get(own, Failures()).sources.pop(trial.source, None)
         self._read(own)
-        alike = [s for s in self.failures if s != own and s.partition(":")[2] == rule.signature]
-        for sort in alike if not rule.kernel else ():
-            self.failures[sort].sources.clear()
-            self._read(sort)
+        if rule.kernel:
+            return
+        for sort, failures in self.failures.items():
+            if sort != own and sort.partition(":")[2] == rule.signature:
+                failures.sources.clear()
+                self._read(sort)
 
     def _read(self, sort: str) -> None:
         """Nothing more is to be learned from the failures that there are of one sort."""
@@ -217,27 +219,26 @@ class Knowledge:
 
     def rules(self, kernel: str) -> dict[int, FactLearned]:
         """The legality rules in force for a kernel: what refuses sources before they are built."""
-        return {
-            number: fact
-            for number, fact in self.facts.items()
-            if isinstance(fact, FactLearned)
-            and fact.topic == "rule"
-            and fact.kernel in (kernel, "")
-            and fact.predicate is not None
-            and self.states[number] == "confirmed"
-        }
+        return {n: rule for n, rule, _ in self._in_force() if rule.kernel in (kernel, "")}
 
     def likely(self, kernel: str, signature: str | None) -> tuple[Predicate, ...]:
         """What the rules of other kernels refuse sources on that failed with a signature."""
         return tuple(
-            fact.predicate
-            for number, fact in self.facts.items()
-            if isinstance(fact, FactLearned)
-            and fact.predicate is not None
-            and (fact.topic, fact.signature) == ("rule", signature)
-            and fact.kernel not in (kernel, "")
-            and self.states[number] == "confirmed"
+            predicate
+            for _, rule, predicate in self._in_force()
+            if rule.signature == signature and rule.kernel not in (kernel, "")
         )
+
+    def _in_force(self) -> Iterator[tuple[int, FactLearned, Predicate]]:
+        """The rules that are confirmed, of every kernel, with what they refuse sources on."""
+        for number, fact in self.facts.items():
+            if (
+                isinstance(fact, FactLearned)
+                and fact.topic == "rule"
+                and fact.predicate is not None
+                and self.states[number] == "confirmed"
+            ):
+                yield number, fact, fact.predicate
 
     def outdate(self) -> None:
         """Take in that the toolchain has changed: what held under the last one may not hold now."""

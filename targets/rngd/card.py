@@ -95,8 +95,8 @@ Rules:
 - The file defines one @tcl.kernel; helpers are @tcl.tensor_operation or plain functions.
 - No compiler configuration, no imperative blocks (tcl.core), no extern kernels, no tcl.dump, no
   tcl.visa, no collectives, no layout over tcl.Chip: there is one chip.
-- At most {longest} vector operations follow each other on a value before it is contracted or
-  reduced, in one fused operation or in several. What is live in SRAM must fit it.
+- A fused operation has at most {longest} vector operations, and so have several that follow each
+  other, from a contraction or what reduces to the next. What is live in SRAM must fit it.
 - Every axis is declared on a line of its own, and every parameter is used.
 - The file runs in a sandbox that sees Python and furiosa.tcl, but none of the vendor's kernels.
 

@@ -20,10 +20,11 @@ class Chain(NamedTuple):
 
 
 def longest_chain(function: Function) -> Chain:
-    """Return the most vector operations that follow each other without a sum between them.
+    """Return the most vector operations in a row.
 
     The compiler makes one pass of operations that follow each other, also through views, copies
-    and loops of one turn. A contraction begins a new row, and so does what follows a reduction.
+    and loops of one turn. A contraction begins a new row. An operation that reduces counts whole;
+    what of it comes after the reduction begins the next row.
     """
     return max(_chains(function.body, {}), key=lambda c: c.length, default=Chain(0, ""))
 

@@ -6,7 +6,7 @@ import pytest
 
 from actors.providers.prices import prices
 from decisions import models, turns
-from decisions.closing import final_device_s, final_wall_s
+from decisions.closing import close, final_device_s, final_wall_s
 from decisions.plan import decide
 from events.campaign import Acceptance, Budget, Campaign, Model, Search
 from events.log import read
@@ -20,6 +20,7 @@ from events.vocabulary import (
     RunInterrupted,
     RunResumed,
     RunStarted,
+    SearchClosed,
     TurnAssigned,
 )
 from tests.support.fake_target import FakeTarget
@@ -102,10 +103,18 @@ def test_one_long_job_does_not_close_the_search_long_before_its_time(tmp_path: P
     for device_s in (60.0, 0.0, 0.0):
         ledger.add_job(device_s)
     state = begin(tmp_path, limited(Budget(wall_s=0.001)))
-    state.ledger.kernels = {"alpha": ledger}
+    state.ledger.kernels = {"alpha": ledger, "beta": KernelLedger()}
 
     assert final_device_s(state) == 3 * 60
     assert final_wall_s(state) == 3 * 20
+
+    state.closed = None
+    reasons = []
+    for left_s in (61.0, 59.0):
+        state.spending.limits = Budget(wall_s=state.spending.wall_s + left_s)
+        due = close(state)
+        reasons.append(due and due.event)
+    assert reasons == [None, SearchClosed(reason="budget: wall_s")]
 
 
 def test_the_time_between_a_crash_and_the_next_start_is_not_the_runs() -> None:

@@ -11,7 +11,7 @@ import pytest
 from events.blobs import Blobs
 from scripts import export, report
 from scripts.export import main
-from scripts.reporting.handover import exported
+from scripts.reporting.handover import SUMS, SUMS_TITLE, exported
 from scripts.reporting.history import Run, load
 from tests.support.runs import begin, campaign
 
@@ -93,6 +93,24 @@ def test_a_list_of_sums_cannot_reach_out_of_the_folder(folder: Path, tmp_path: P
     assert main([str(folder), "--out", str(out)]) == 0
 
     assert precious.read_text() == "mine"
+
+
+def test_what_is_no_list_of_sums_is_refused_at_once(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither a pipe nor a file as large as the memory is read to its end."""
+    endless = tmp_path / "endless" / SUMS
+    pipe = tmp_path / "pipe" / SUMS
+    for path in (endless, pipe):
+        path.parent.mkdir()
+    endless.write_bytes(SUMS_TITLE.encode())
+    os.truncate(endless, 1 << 40)
+    os.mkfifo(pipe)
+
+    for path, why in ((endless, "is larger than 1 MB"), (pipe, "is no file")):
+        assert main([str(folder), "--out", str(path.parent)]) == 2
+        assert capsys.readouterr().err == f"kernelwright: {path} {why}\n"
+        assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_kernel_without_accepts_is_exported_as_the_baseline(tmp_path: Path) -> None:

@@ -340,8 +340,9 @@ def test_what_each_rule_refused_is_shown(run: Run, folder: Path) -> None:
     for belief in rules:
         hits = belief.hits or Hits()
         row = next(line for line in table.splitlines() if line.startswith(f"f{belief.number} "))
+        kernel = belief.fact.kernel or "all"
         counts = f"{hits.n_refused}{hits.n_built_anyway}{hits.n_false}"
-        assert row == f"f{belief.number} {belief.rule}{belief.fact.kernel}{belief.state}{counts}"
+        assert row == f"f{belief.number} {belief.rule}{kernel}{belief.state}{counts}"
 
 
 def test_failed_jobs_are_mishaps_and_an_empty_catalogue_is_none(run: Run) -> None:
