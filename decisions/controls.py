@@ -4,6 +4,7 @@ from decisions import acceptance
 from decisions.capital import Scale, scale
 from decisions.device import is_outdated
 from decisions.due import Due
+from decisions.screening import spared_by
 from decisions.vetoes import concerns
 from events.projections.state import State, work_id
 from events.projections.tree import Node, Status
@@ -11,6 +12,7 @@ from events.vocabulary import (
     CandidateId,
     HarnessChecked,
     MeasurementRequested,
+    Request,
     ScreeningRequested,
     TurnAssigned,
     WorkAbandoned,
@@ -35,7 +37,7 @@ def reissue(state: State) -> Due | None:
         vetoed = next((c for c in state.tree.vetoes if concerns(request, c)), None)
         outdated = isinstance(request, MeasurementRequested) and is_outdated(state, request)
         if vetoed is None and not outdated and n_losses < MAX_LOSSES:
-            return Due(request, (seq,))
+            return Due(_again(state, request), (seq,))
         abandoned = WorkAbandoned(
             work=work_id(request),
             candidate=request.candidate if isinstance(request, ScreeningRequested) else None,
@@ -45,6 +47,14 @@ def reissue(state: State) -> Due | None:
         )
         return Due(abandoned, (seq,))
     return None
+
+
+def _again(state: State, request: Request) -> Request:
+    """The request as it was; but a source is held against the rules of now, which may spare it."""
+    if not isinstance(request, ScreeningRequested):
+        return request
+    by = spared_by(state, state.tree.nodes[request.candidate])
+    return request.model_copy(update={"spared_by": by})
 
 
 def _why_abandoned(vetoed: CandidateId | None, n_losses: int, *, outdated: bool) -> str:

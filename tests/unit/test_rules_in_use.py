@@ -5,6 +5,8 @@ from pathlib import Path
 
 from actors.commands import command
 from decisions.brief import N_RULES, brief
+from decisions.controls import reissue
+from decisions.due import Due
 from decisions.knowledge import judge
 from decisions.learning import request as learning_due
 from decisions.screening import rules, spared_by, twin
@@ -187,6 +189,21 @@ def test_no_rule_refuses_the_target_s_own_sources(tmp_path: Path) -> None:
 
     assert own
     assert all(set(spared_by(state, n)) == rules(state, n.candidate).keys() for n in own)
+
+
+def test_a_source_that_is_screened_again_is_spared_by_the_rules_of_now(tmp_path: Path) -> None:
+    """Its worker was lost, and a rule has come since: it spares the target's own sources too."""
+    state, _ = _with_rules(tmp_path, 1)
+    own = next(n for n in state.tree.nodes.values() if not n.is_search and n.kernel == "alpha")
+    asked = ScreeningRequested(
+        candidate=own.candidate, kernel="alpha", source=own.source, twin=None, fixture_seeds=(1,)
+    )
+    state.lost[state.seq] = asked
+
+    due = reissue(state)
+    by = tuple(rules(state, own.candidate))
+    assert by
+    assert due == Due(asked.model_copy(update={"spared_by": by}), (state.seq,))
 
 
 def _failed(node: Node, signature: str, breaks: tuple[int, ...] = ()) -> CandidateExamined:
