@@ -36,7 +36,7 @@ class Hits:
     n_refused: int = 0
     """Candidates that break it and were not built."""
     n_built_anyway: int = 0
-    """Candidates that break it and were built to see whether it is right."""
+    """Candidates that break it and were built, and built well or failed as it says."""
     n_false: int = 0
     """Those of them that built."""
 
@@ -176,7 +176,7 @@ class Knowledge:
 
         Nothing is to be learned from one that a rule in force would have refused.
         """
-        if event.breaks:
+        if any(self._is_about(self.facts[n], event) for n in event.breaks):
             return
         failures = self.failures.setdefault(_sort(node.kernel, event.signature), Failures())
         failures.n += 1
@@ -188,17 +188,25 @@ class Knowledge:
             self.unread[seq] = Failed(_sort(node.kernel, event.signature), event)
 
     def note_breaks(self, event: CandidateExamined, node: Node, seq: int) -> None:
-        """A candidate breaks rules: it was refused for that, or built to see whether they hold."""
+        """A candidate breaks rules: it was refused for that, or built to see whether they hold.
+
+        A build that fails for another reason does not say.
+        """
         was_built = any(report.stage == "build" for report in event.stages)
         for number in event.breaks:
             hits, fact = self.hits.setdefault(number, Hits()), self.facts[number]
             hits.n_refused += not was_built
-            hits.n_built_anyway += was_built
+            hits.n_built_anyway += event.artifact is not None or self._is_about(fact, event)
             hits.n_false += event.artifact is not None
             if event.artifact is not None and isinstance(fact, FactLearned):
                 self.disproved[number] = (seq, event.candidate)
                 sort = _sort(node.kernel, fact.signature)
                 self.failures.setdefault(sort, Failures()).counterexamples.append(node.source)
+
+    @staticmethod
+    def _is_about(fact: Fact, event: CandidateExamined) -> bool:
+        """Whether a build failed as the sources did that a rule was learned from."""
+        return isinstance(fact, FactLearned) and fact.signature == event.signature
 
     def failures_like(self, kernel: str, signature: str | None) -> Failures:
         """The failed builds of a kernel with one signature."""

@@ -81,6 +81,7 @@ def _with_rules(run: Path, n: int) -> tuple[State, TurnAssigned]:
             kernel="alpha",
             topic="rule",
             claim=f"no {i}",
+            signature=f"no {i}",
             predicate=rule,
             toolchain=state.toolchain_digest,
         )
@@ -143,7 +144,7 @@ def test_a_rule_that_refuses_what_builds_is_given_up(tmp_path: Path) -> None:
     state.apply(Record(seq=seq, time_ns=0, actor="director", because=(), event=due.event))
     assert number not in rules(state, node.candidate)
     assert judge(state) is None
-    known = state.knowledge.failures_like("alpha", "")
+    known = state.knowledge.failures_like("alpha", "no 0")
     assert known.counterexamples == [node.source]
 
 
@@ -230,6 +231,21 @@ def test_a_failure_that_breaks_a_rule_teaches_nothing(tmp_path: Path) -> None:
 
     state.knowledge.note_failure(examined.model_copy(update={"breaks": ()}), node, state.seq)
     assert state.knowledge.failures_like("alpha", "no 0").n == 1
+
+
+def test_a_failure_for_another_reason_says_nothing_of_a_rule(tmp_path: Path) -> None:
+    """It is neither right nor wrong about it, and there is something to learn."""
+    state, _ = _with_rules(tmp_path, 1)
+    number = len(state.knowledge.facts)
+    node = next(n for n in state.tree.nodes.values() if n.is_search and n.artifact)
+    for signature, n_right in (("another", 0), ("no 0", 1)):
+        examined = _failed(node, signature, breaks=(number,))
+        state.knowledge.note_breaks(examined, node, state.seq)
+        assert state.knowledge.hits[number].n_built_anyway == n_right
+        state.knowledge.note_failure(examined, node, state.seq)
+
+    assert state.knowledge.failures_like("alpha", "another").n == 1
+    assert state.knowledge.failures_like("alpha", "no 0").n == 0
 
 
 def test_a_rule_for_every_kernel_is_learned_once(tmp_path: Path) -> None:
