@@ -20,6 +20,8 @@ from events.errors import BlobCorruptError, BlobMissingError
 from tests.support.crash_disk import QUICK, Platter
 
 MIN_STATES = 10_000
+MAX_IMAGES = 1 << 13
+"""Of one pack at one moment."""
 
 
 @dataclass
@@ -110,7 +112,7 @@ def states(disk: PackDisk) -> Iterator[tuple[dict[str, bytes], int]]:
     for moment in disk.moments:
         durable = {name: pack.images[-1] for name, pack in moment.packs.items()}
         for name, pack in moment.packs.items():
-            for image in pack.states(rng):
+            for image in pack.states(rng, MAX_IMAGES):
                 yield {**durable, name: image}, moment.n_safe
         yield {n: image for n, image in durable.items() if n not in moment.loose}, moment.n_safe
 

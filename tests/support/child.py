@@ -63,6 +63,7 @@ def _do(work: Work, from_parent: int, to_parent: int) -> NoReturn:
         _be_traceable()
         _say(to_parent, "ready")
         os.read(from_parent, 1)
+        sys.settrace(None)  # what coverage notes in a process that ends like this is lost anyway
         work(lambda line: _say(to_parent, line))
         status = 0
     except BaseException:  # noqa: BLE001  whatever it is, pytest must not go on twice
