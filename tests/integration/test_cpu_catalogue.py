@@ -63,14 +63,14 @@ def test_every_step_from_the_last_design_is_right(kernel: str) -> None:
     assert len(tried) >= 8
 
 
-@pytest.mark.parametrize("kernel", [QKV, FEEDFORWARD])
-def test_a_slow_design_is_slower_than_a_simple_one(kernel: str) -> None:
-    """Going down the columns wastes most of every access to memory."""
+def test_a_slow_design_is_slower_than_a_simple_one() -> None:
+    """Going down the columns wastes most of every access, where no cache holds the weights."""
+    kernel = FEEDFORWARD
     source = {design.name: design.source(kernel, {}) for design in _available(kernel)}
     arms = [_artifact(kernel, source[name]) for name in ("table", "columns")]
-    schedule = [0, 1] * 4
+    schedule = [0, 1] * 8
     measured = TARGET.measure(
-        kernel, arms, schedule, group=2, launches=1, checked=[True, True], seed=1, limit_s=60.0
+        kernel, arms, schedule, group=2, launches=5, checked=[True, True], seed=1, limit_s=60.0
     )
     assert isinstance(measured, Measured), measured
     times = [[min(r.launches_s) for r in measured.runs if r.arm == arm] for arm in (0, 1)]
