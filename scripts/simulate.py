@@ -39,7 +39,10 @@ class World:
 
     def simulate(self, seed: int) -> tuple[Outcome, Path | None]:
         """Run one campaign; return how it went, and its run folder if something did not hold."""
-        structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+        structlog.configure(
+            processors=[structlog.processors.format_exc_info, structlog.processors.JSONRenderer()],
+            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        )
         folder = Path(tempfile.mkdtemp(prefix="kernelwright-simulated-"))
         target = _target(self.campaign)
         outcome = Simulation(folder / "run", self.campaign, target, self.rates, seed).finish()

@@ -1,6 +1,7 @@
 """Settings of all tests."""
 
 import pytest
+import structlog
 from hypothesis import Phase, settings
 
 settings.register_profile(
@@ -10,6 +11,13 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # a failing run of minutes is not shrunk
 )
 settings.load_profile("suite")
+
+
+def pytest_runtest_setup() -> None:
+    """Let failures of actors be told as they are: drawing one in colours takes half a second."""
+    structlog.configure(
+        processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()]
+    )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

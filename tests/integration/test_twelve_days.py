@@ -20,7 +20,7 @@ from sim.rates import CALM, Rates
 from targets.sim.target import SimTarget
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-N_CANDIDATES = 150
+N_CANDIDATES = 100
 BUSY = Rates(kill=20, torn=10, power=10, full=10, node=20, update=12, pause=10, hang=0.05)
 """Some of everything within an hour or two."""
 
@@ -49,7 +49,8 @@ def test_twelve_days_in_small(tmp_path: Path) -> None:
     text = (EXAMPLES / "twelve-days" / "campaign.toml").read_text(encoding="utf-8")
     assert "max_candidates = 3600 " in text
     file, run = tmp_path / "small.toml", tmp_path / "run"
-    file.write_text(text.replace("max_candidates = 3600 ", f"max_candidates = {N_CANDIDATES} "))
+    short = text.replace("max_candidates = 3600 ", f"max_candidates = {N_CANDIDATES} ")
+    file.write_text(short.replace("max_designs = 16 ", "max_designs = 8 "))
     assert main([str(file), "--out", str(run), "--quiet"]) == 0
 
     records = list(read(run))
