@@ -18,10 +18,10 @@ from targets.rngd.ir.syntax import (
     Loop,
     Statement,
     Type,
-    Write,
 )
 from targets.rngd.shapes import axis_sizes, bindings, size_asserted, tensors, types
 from targets.rngd.task import Task
+from targets.rngd.writing import writes
 
 MAX_UNROLL: Final = 8
 MAX_VECTOR_OPERATIONS: Final = 16
@@ -216,17 +216,7 @@ def _names(function: Function) -> Iterator[Diagnostic]:
 
 
 def _writes(task: Task, function: Function) -> Iterator[Diagnostic]:
-    """A parameter that is no result may not be written, by whatever name it goes in a loop."""
-    fixed = {parameter.name for parameter in task.parameters if not parameter.mutable}
-    alias: dict[str, str] = {}
-    for statement in function.statements():
-        target = ""
-        if isinstance(statement, Loop):
-            alias |= {item.keyword: alias.get(item.text, item.text) for item in statement.carried}
-        elif isinstance(statement, Write):
-            target = statement.target
-        elif isinstance(statement, Assign) and isinstance(statement.operation, Call):
-            items = statement.operation.items
-            target = next((item.text for item in items if item.keyword == "dst"), "")
-        if alias.get(target, target) in fixed:
-            yield _fault("mutation", f"{target!r} may not be written", statement)
+    """A parameter that is no result may not be written, by whatever name or view."""
+    fixed = [parameter.name for parameter in task.parameters if not parameter.mutable]
+    for target, statement in writes(function, fixed):
+        yield _fault("mutation", f"{target!r} may not be written", statement)

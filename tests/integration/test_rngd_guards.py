@@ -130,6 +130,21 @@ ADDED: Final = Kernel(
 """One addition of integers."""
 FOUR_PASSES: Final = Kernel(_passes(10, 10, 10, 10, between="via_dram"), 28_046)
 """Forty multiplications, of which the compiler fuses ten at a time, the first with the matrix."""
+
+
+def _row_into(weights: str) -> str:
+    """Return the kernel with the vector in the first row of its matrix."""
+    lines = (
+        "One: Axis = 1",
+        "first: [One]/i32 = full(0)",
+        "row: [One, K]/bf16 = reshape(x)",
+        f"own: [N, K]/bf16 = {weights}",
+        "changed: [N, K]/bf16 = scatter(row, first, N, init=own)",
+    )
+    before = "".join(f"    {line}\n" for line in lines)
+    return TEXT.replace("    y: ", f"{before}    y: ").replace("read(w)", "read(changed)")
+
+
 _IMPERATIVE: Final = _then(
     "M: Axis = 2048",
     "i: [M]/i32 = transmute(y)",
@@ -187,6 +202,12 @@ PAYING: Final = {
     ),
     "8 million turns of imperative code": Cheat(
         _IMPERATIVE, 27_018, ADDED, f"rules: construct: _: {_FREE}"
+    ),
+    "a row of the weights written where they lie": Cheat(
+        _row_into("via_dram(w)"),
+        27_928,
+        Kernel(_row_into("load(w)"), 74_788),
+        "rules: mutation: _ may not be written",
     ),
     "a small function after the kernel": Cheat(
         f"{TEXT}\n{TEXT.replace('4096', '64').replace('project', 'small')}",

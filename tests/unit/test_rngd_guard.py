@@ -246,6 +246,48 @@ def test_a_parameter_is_not_written_under_another_name() -> None:
     assert _refused(text.replace("= w2)", "= w)").replace("w2[i]", "w[i]")) == "mutation"
 
 
+_COPY = "z: [K]/bf16 = copy(src=f, dst={})"
+WRITTEN = {
+    "a view": ("v: [K]/bf16 = reshape(x)", _COPY.format("v")),
+    "a view of a view": (
+        "u: [K]/i16 = transmute(x)",
+        "v: [K]/bf16 = transmute(u)",
+        _COPY.format("v"),
+    ),
+    "a part": ("v: [K]/bf16 = slice(w, N, 0)", _COPY.format("v")),
+    "a row": (
+        "t: [K]/bf16 = for i in 0..1 (a = f):",
+        "r: [K]/bf16 = w[i]",
+        "b: [K]/bf16 = copy(src=a, dst=r)",
+        "yield b;",
+    ),
+    "what is in DRAM already": ("v: [K]/bf16 = via_dram(x)", _COPY.format("v")),
+    "what a loop gave": ("t: [K]/bf16 = for i in 0..1 (a = x):", "yield a;", _COPY.format("t")),
+    "what a loop carries in its second turn": (
+        "s: [K]/bf16, t: [K]/bf16 = for i in 0..2 (a = f, b = x):",
+        _COPY.format("a"),
+        "yield b, a;",
+    ),
+    "what a scatter begins with": ("z: [N, K]/bf16 = scatter(f, j, N, init=w)",),
+}
+
+
+@pytest.mark.parametrize("lines", WRITTEN.values(), ids=WRITTEN)
+def test_a_parameters_memory_is_not_written_however_it_is_reached(lines: tuple[str, ...]) -> None:
+    """A view moves nothing, and the evaluator charges a scatter for its rows alone."""
+    body = "\n".join(("f: [K]/bf16 = full(1.0)", "j: []/i32 = full(0)", *lines, "return y"))
+
+    assert _refused(TEXT.replace("return y", body)) == "mutation"
+
+
+@pytest.mark.parametrize("move", ["load", "store"])
+def test_what_was_moved_may_be_written(move: str) -> None:
+    """It is memory of its own."""
+    body = f"v: [K]/bf16 = {move}(x)\nz: [K]/bf16 = copy(src=x, dst=v)\nreturn y"
+
+    assert isinstance(judge(PROJECT, TEXT.replace("return y", body)), Function)
+
+
 def test_a_mutable_parameter_may_be_written() -> None:
     """A cache is."""
     parameters = (PROJECT.parameters[0], Parameter("x", "bf16", ("K",), mutable=True))
