@@ -35,5 +35,15 @@ def secret_int(secret_seed: str, *labels: str | int) -> int:
     return int.from_bytes(_digest(secret_seed, "int", *labels)[:8], "big") >> 1
 
 
+def secret_share(secret_seed: str, *labels: str | int) -> float:
+    """Derive a number from 0 to 1 that is as likely to lie in any part as in another as large.
+
+    Args:
+        secret_seed: of the run.
+        labels: as of `secret_int`.
+    """
+    return secret_int(secret_seed, *labels) / 2**63
+
+
 def _digest(*parts: str | int) -> bytes:
     return hashlib.sha256("|".join(str(part) for part in parts).encode()).digest()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from decisions.coins import secret_int
+from decisions.coins import secret_share
 from decisions.settling import FREE, reservation
 from events.campaign import RoleName
 from events.projections.state import State
@@ -69,7 +69,7 @@ def draw(state: State, role: RoleName, turn: int) -> tuple[str, str] | None:
     if len(pool) == 1:
         return able[0], ""
     shares = weights(state, role, able)
-    point = secret_int(state.begun.secret_seed, "model", turn) / 2**63
+    point = secret_share(state.begun.secret_seed, "model", turn)
     name = _at(point, able, shares)
     said = ", ".join(f"{n} {w:.3f}" for n, w in zip(able, shares, strict=True))
     return name, f"{name} drawn at {point:.3f} from {said}"

@@ -1,7 +1,7 @@
 """The screening gate: what is screened next, and the verdict on its evidence."""
 
 from decisions import device, static_cost
-from decisions.coins import secret_int
+from decisions.coins import secret_int, secret_share
 from decisions.due import Due
 from decisions.examination import STAGES, incorrect
 from events.projections.knowledge import Hits
@@ -65,9 +65,9 @@ def spared_by(state: State, node: Node) -> tuple[int, ...]:
     in_force = rules(state, node.candidate)
     if not node.is_search or node.candidate in state.tree.renewing:
         return tuple(in_force)
-    drawn = secret_int(state.begun.secret_seed, "spared", node.candidate)
+    # One draw for all rules: what a proven one spares, a new one does too.
+    share = secret_share(state.begun.secret_seed, "spared", node.candidate)
     n_tried = {n: state.knowledge.hits.get(n, Hits()).n_built_anyway for n in in_force}
-    share = drawn / 2**63  # one draw for all rules: what a proven one spares, a new one does too
     return tuple(n for n, tried in n_tried.items() if share * ONE_IN * (1 + tried) < 1)
 
 

@@ -1,12 +1,10 @@
 """How many vector operations a pass over one tensor does, in whatever pieces they are written."""
 
-import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from targets.rngd.ir.syntax import Assign, Call, Function, Fused, Indexed, Loop, Statement, Write
 
-_NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _Rows = dict[str, int]
 """Vector operations in a row that end with a tensor, by its name."""
 
@@ -59,7 +57,7 @@ def _operands(operation: Call | Indexed | Fused) -> list[str]:
     if isinstance(operation, Indexed):
         return [operation.name]
     if isinstance(operation, Call):
-        return [name for item in operation.items for name in _NAME.findall(item.text)]
+        return operation.mentioned
     return [] if operation.n_contractions else [read.name for read in operation.reads]
 
 

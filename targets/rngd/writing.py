@@ -1,12 +1,10 @@
 """What a kernel writes that may be a parameter's memory."""
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from targets.rngd.ir.syntax import Assign, Call, Function, Indexed, Loop, Statement, Write
 
-_NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _VIEWS: Final = frozenset({"bridge", "concat", "fuse", "reshape", "slice", "transmute", "via_dram"})
 """Operations that may move nothing: what is in DRAM goes via DRAM where it lies."""
 _WRITTEN: Final = frozenset({"dst", "init"})
@@ -46,7 +44,7 @@ def _sources(statement: Assign) -> list[str]:
     if isinstance(operation, Indexed):
         return [operation.name]
     if isinstance(operation, Call) and operation.name in _VIEWS:
-        return [name for item in operation.items for name in _NAME.findall(item.text)]
+        return operation.mentioned
     return _targets(statement)
 
 

@@ -275,19 +275,22 @@ def test_a_rule_for_every_kernel_is_learned_once(tmp_path: Path) -> None:
     assert 902 in state.knowledge.unread
 
 
-def test_what_most_failures_wait_for_is_learned_first(tmp_path: Path) -> None:
-    """One rule is learned at a time, so that the others wait: the most frequent slip the least."""
-    state, _ = _with_rules(tmp_path, 0)
-    nodes = [n for n in state.tree.nodes.values() if n.is_search and n.kernel == "alpha"]
+def _with_failures(run: Path, kernel: str, *signatures: str) -> State:
+    """An open run in which builds of a kernel have failed that nothing was learned from yet."""
+    state, _ = _with_rules(run, 0)
+    nodes = [n for n in state.tree.nodes.values() if n.is_search and n.kernel == kernel]
     state.closed = None
     state.pending.clear()
-    for seq, (node, signature) in enumerate(
-        zip(nodes[:3], ("rare", "often", "often"), strict=True)
-    ):
-        failed = _failed(node, signature)
+    failing = zip(nodes[: len(signatures)], signatures, strict=True)
+    for seq, (node, signature) in enumerate(failing):
         normalized = replace(node, normalized=f"{seq}" * 64)
-        state.knowledge.note_failure(failed, normalized, 900 + seq)
+        state.knowledge.note_failure(_failed(node, signature), normalized, 900 + seq)
+    return state
 
+
+def test_what_most_failures_wait_for_is_learned_first(tmp_path: Path) -> None:
+    """One rule is learned at a time, so that the others wait: the most frequent slip the least."""
+    state = _with_failures(tmp_path, "alpha", "rare", "often", "often")
     due = learning_due(state)
     assert due is not None
     assert isinstance(due.event, LearningRequested)
@@ -296,15 +299,7 @@ def test_what_most_failures_wait_for_is_learned_first(tmp_path: Path) -> None:
 
 def test_what_another_kernel_has_taught_is_tried_first(tmp_path: Path) -> None:
     """It takes no builds; so far as the rule is in force, and about the same signature."""
-    state, _ = _with_rules(tmp_path, 0)
-    nodes = [n for n in state.tree.nodes.values() if n.is_search and n.kernel == "beta"]
-    state.closed = None
-    state.pending.clear()
-    for seq, (node, signature) in enumerate(
-        zip(nodes[:3], ("taught", "often", "often"), strict=True)
-    ):
-        normalized = replace(node, normalized=f"{seq}" * 64)
-        state.knowledge.note_failure(_failed(node, signature), normalized, 900 + seq)
+    state = _with_failures(tmp_path, "beta", "taught", "often", "often")
     predicate = Predicate(conditions=(Condition(tokens=("nine",)),))
     for signature in ("taught", "another"):
         fact = FactLearned(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
@@ -44,7 +43,7 @@ class _Life:
     tensor: Tensor
     moments: list[_Moment]
 
-    @cached_property
+    @property
     def scope(self) -> tuple[_Range, ...]:
         """Loops that hold all its moments."""
         common: tuple[_Range, ...] = self.moments[0].loops

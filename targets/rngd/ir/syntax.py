@@ -1,10 +1,12 @@
 """A traced kernel as a tree; ``str`` of a node is the text that the compiler gets."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 _INDENT: Final = "    "
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
 Size = int | str
 """A number of elements, or the axis that has it."""
 
@@ -72,6 +74,11 @@ class Call:
 
     def __str__(self) -> str:
         return f"{self.name}({_listed(self.items)})"
+
+    @property
+    def mentioned(self) -> list[str]:
+        """All names in its operands, of tensors and of others."""
+        return [name for item in self.items for name in _NAME.findall(item.text)]
 
 
 @dataclass(frozen=True)
