@@ -36,8 +36,8 @@ class Found:
 
     condition: Condition
     trials: tuple[tuple[str, bool], ...]
-    has_names: bool
-    """Whether some of its words are the author's."""
+    is_own: bool
+    """Whether it can be of one kernel alone: words of the author's, or another kernel's rule."""
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ class _Learning:
         for condition in (c for predicate in self._failing.likely for c in predicate.conditions):
             alone = Predicate(conditions=(condition,))
             if breaks(alone, bad) and not any(breaks(alone, good) for good in self._good):
-                return Found(condition, (), has_names=True)
+                return Found(condition, (), is_own=True)
         return None
 
     def _is_general(self, predicate: Predicate) -> bool:
@@ -134,7 +134,7 @@ class _Learning:
         literal = {part for found in self._found for part in found.condition.tokens} - PLACEHOLDERS
         return (
             bool(others)
-            and not any(found.has_names for found in self._found)
+            and not any(found.is_own for found in self._found)
             and all(literal <= {*text} for text in others)
             and not any(breaks(predicate, self._words(s)) for s in self._failing.elsewhere)
         )
